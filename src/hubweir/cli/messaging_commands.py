@@ -23,8 +23,16 @@ def entity_group(noun: str, kind: EntityType, members: Sequence[EntityOption]) -
     @group.command(help=f"Create a {noun}.")
     @takes_name(metavar)
     @takes_members(members)
+    @click.option(
+        "--partitioning/--no-partitioning",
+        "partitioning",
+        default=True,
+        show_default=True,
+        help="It lies in several fragments, over all messaging stores; for ever.",
+    )
     @takes_target
-    def create(target: NamespaceAccess, name: str, members: dict[str, str]) -> None:
+    def create(target: NamespaceAccess, name: str, members: dict[str, str], partitioning: bool) -> None:
+        members.setdefault("EnablePartitioning", "true" if partitioning else "false")
         made = target.administration().create(kind, name, members)
         click.echo(f"created {noun} {made.name}")
 
@@ -34,12 +42,13 @@ def entity_group(noun: str, kind: EntityType, members: Sequence[EntityOption]) -
     def list_all(target: NamespaceAccess, as_json: bool) -> None:
         print_entities(noun, list(target.administration().list(kind)), as_json=as_json)
 
-    @group.command(help=f"Show a {noun}: its settings, and how many messages it holds.")
+    @group.command(help=f"Show a {noun}: its settings, how many messages it holds, and where its fragments are.")
     @takes_name(metavar)
     @as_json
     @takes_target
     def show(target: NamespaceAccess, name: str, as_json: bool) -> None:
-        print_entity(noun, target.administration().get(name), as_json=as_json)
+        administration = target.administration()
+        print_entity(noun, administration.get(name), administration.fragments(name), as_json=as_json)
 
     @group.command(help=f"Change settings of a {noun}; what is not given stays.")
     @takes_name(metavar)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -26,15 +26,35 @@ def print_entities(kind: str, entities: Sequence[EntityInfo], *, as_json: bool) 
         table(headings, [(entity.name, entity.members.get("Status", ""), *_counts(entity)) for entity in entities])
 
 
-def print_entity(kind: str, entity: EntityInfo, *, as_json: bool) -> None:
-    """All that an entity is, a line a setting."""
+def print_entity(kind: str, entity: EntityInfo, fragments: Sequence[EntityInfo], *, as_json: bool) -> None:
+    """All that an entity is, a line a setting, then where its fragments are, a line each."""
     if as_json:
-        print_json(entity_document(entity))
+        print_json({**entity_document(entity), "Fragments": [_fragment_document(each) for each in fragments]})
         return
     click.echo(f"{kind} {entity.name}")
     table(("setting", "value"), [*entity.members.items(), *((name, str(n)) for name, n in entity.counts.items())])
     for rule in entity.rules:
         click.echo(f"authorization rule {rule.name}: {', '.join(rights_words(rule.rights))}")
+    if fragments:
+        print_fragments(fragments)
+
+
+def print_fragments(fragments: Sequence[EntityInfo]) -> None:
+    """One row a fragment. One that does not answer has no counts, and says why."""
+    headings = ("fragment", "store", "state", "active", "dead letters", "scheduled", "bytes")
+    table(headings, [_fragment_row(each.members, each) for each in fragments])
+    for each in fragments:
+        if "Reason" in each.members:
+            click.echo(f"fragment {each.name}: {each.members['Reason']}")
+
+
+def _fragment_row(members: Mapping[str, str], fragment: EntityInfo) -> tuple[str, ...]:
+    counts = _counts(fragment) if fragment.counts else ("", "", "")
+    return (fragment.name, f"store-{members['Store']}", members["Status"], *counts, members.get("SizeInBytes", ""))
+
+
+def _fragment_document(fragment: EntityInfo) -> dict[str, Any]:
+    return {**fragment.members, **({"CountDetails": dict(fragment.counts)} if fragment.counts else {})}
 
 
 def print_rules(rules: Sequence[EntityInfo], *, as_json: bool) -> None:

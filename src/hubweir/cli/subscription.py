@@ -55,9 +55,9 @@ def list_all(target: NamespaceAccess, topic: str, as_json: bool) -> None:
 @as_json
 @takes_target
 def show(target: NamespaceAccess, name: str, topic: str, as_json: bool) -> None:
-    """Show a subscription: its settings, and how many messages it holds."""
-    found = target.administration().get(subscription_path(topic, name))
-    print_entity("subscription", found, as_json=as_json)
+    """Show a subscription: its settings, how many messages it holds, and where its fragments are."""
+    administration, path = target.administration(), subscription_path(topic, name)
+    print_entity("subscription", administration.get(path), administration.fragments(path), as_json=as_json)
 
 
 @subscription.command()

@@ -12,12 +12,12 @@ from __future__ import annotations
 import http.client
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.client.atom_documents import EntityInfo, EntityType, entity_of, entries_of, entry_document, error_of
-from hubweir.errors import ARGUMENT_ERROR, TIMED_OUT, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, TIMED_OUT, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
 
 API_VERSION = "2024-05"
@@ -58,6 +58,18 @@ class Administration:
             if len(page) < PAGE_ITEMS:
                 return
             skip += len(page)
+
+    def fragments(self, path: str) -> Sequence[EntityInfo]:
+        """Where the fragments of the queue, topic or subscription of that path are, by number, and what each holds.
+
+        None of a service that does not tell.
+        """
+        try:
+            return entries_of(self._call("GET", f"{path}/$Fragments"))
+        except ServiceError as error:
+            if error.condition is NOT_FOUND:
+                return []
+            raise
 
     def create(self, kind: EntityType, path: str, members: Mapping[str, str], inside: str = "") -> EntityInfo:
         """Make an entity; ENTITY_EXISTS. members: elements of its description, and their texts. inside: XML behind."""

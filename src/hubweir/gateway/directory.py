@@ -89,6 +89,7 @@ class Directory:
                     placement.log_id,
                     topic,
                     number,
+                    placement.store_index,
                 )
                 for number, placement in enumerate(placements)
             )

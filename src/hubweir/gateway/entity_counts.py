@@ -1,13 +1,17 @@
-"""How many messages an entity holds now, asked of the broker of its fragment."""
+"""How many messages an entity holds now, asked of the brokers of its fragments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
-from hubweir.gateway.fragments import FragmentPlace
+from hubweir.env import Env
+from hubweir.errors import TIMED_OUT, ServiceError
+from hubweir.gateway.brokers import error_of
+from hubweir.gateway.fragments import Fragments
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,42 @@ class EntityCounts:
         )
 
 
-def ask_counts(place: FragmentPlace, on_done: Callable[[EntityCounts], None]) -> None:
-    """Ask the fragment that lives there; on_done once."""
+# Of a fragment that answers; one that does not is left out, so that whoever asks hears of the others.
+ANSWER_MS = 3_000
 
-    def answered(answer: Answer) -> None:
+FragmentAnswer = FragmentInfo | ServiceError
+
+
+def ask_fragments(env: Env, fragments: Fragments, on_done: Callable[[list[FragmentAnswer]], None]) -> None:
+    """Ask all fragments what they hold; on_done once, with an answer a fragment, by number, or why there is none."""
+    waits_for = set(range(len(fragments.places)))
+    late = ServiceError(TIMED_OUT, f"it did not answer within {ANSWER_MS} ms")
+    found: list[FragmentAnswer] = [late for _ in fragments.places]
+
+    def answered(number: int, answer: Answer) -> None:
+        if number in waits_for:
+            waits_for.discard(number)
+            found[number] = answer if isinstance(answer, FragmentInfo) else error_of(answer)
+            if not waits_for:
+                timer.cancel()
+                on_done(found)
+
+    def over() -> None:
+        waits_for.clear()
+        on_done(found)
+
+    timer = env.call_later(ANSWER_MS, over)
+    for place in fragments.places:
+        place.broker.submit(AskFragmentInfo(place.log_id), partial(answered, place.number))
+
+
+def ask_counts(env: Env, fragments: Fragments, on_done: Callable[[EntityCounts], None]) -> None:
+    """Ask all fragments, and sum up what they say; on_done once."""
+
+    def answered(answers: list[FragmentAnswer]) -> None:
         counts = EntityCounts()
-        on_done(counts.plus(answer) if isinstance(answer, FragmentInfo) else replace(counts, is_limited=True))
+        for answer in answers:
+            counts = counts.plus(answer) if isinstance(answer, FragmentInfo) else replace(counts, is_limited=True)
+        on_done(counts)
 
-    place.broker.submit(AskFragmentInfo(place.log_id), answered)
+    ask_fragments(env, fragments, answered)

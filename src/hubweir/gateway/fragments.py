@@ -23,7 +23,7 @@ class FragmentPlace:
     """Where one fragment of a queue or of a topic lives, or of a subscription. entity: its name as created.
 
     log_id: by which commands name it. stored_in: the log that it lies in, of a subscription its topic's; topic: that
-    topic's name. number: which of the entity's fragments it is.
+    topic's name. number: which of the entity's fragments it is. store_index: of the messaging store that has the log.
     """
 
     entity: str
@@ -32,6 +32,7 @@ class FragmentPlace:
     stored_in: str
     topic: str | None = None
     number: int = 0
+    store_index: int = 0
 
     @property
     def id_prefix(self) -> bytes:

@@ -1,7 +1,7 @@
 """Deletes queues, topics and subscriptions that nobody used for their AutoDeleteOnIdle, as an operator would.
 
 One timer for all of a namespace's. Of each the time is known before which it cannot have been idle for its span; when
-that has come, its broker is asked for how long nobody used it (FragmentInfo.unused_ms); then the processes are asked
+that has come, its brokers are asked for how long nobody used it (FragmentInfo.unused_ms); then the processes are asked
 what they alone saw (entity_uses.py), and it is deleted, or its time moves on. Nothing but the monotonic clock counts,
 so no jump of the wall clock deletes anything; and nothing is kept of it, so that idleness counts anew from a start.
 
@@ -14,13 +14,13 @@ import logging
 from dataclasses import dataclass
 from functools import partial
 
-from hubweir.broker.commands.command import Answer
-from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
+from hubweir.broker.commands.fragment import FragmentInfo
 from hubweir.env import Env, Timer
 from hubweir.errors import ServiceError
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
-from hubweir.gateway.fragments import FragmentPlace
+from hubweir.gateway.entity_counts import FragmentAnswer, ask_fragments
+from hubweir.gateway.fragments import Fragments
 from hubweir.gateway.keeper.uses_everywhere import UsesEverywhere
 from hubweir.namespace.entity import Entity, EntityDescription
 from hubweir.namespace.messaging_description import MessagingDescription
@@ -44,9 +44,14 @@ class _Watched:
     """An entity that has a span. due_ms: it cannot have been idle for so long before then."""
 
     entity_id: str
-    place: FragmentPlace
+    fragments: Fragments
     span_ms: int
     due_ms: int
+
+    @property
+    def used_id(self) -> str:
+        """Under which processes note what they see of its use."""
+        return self.fragments.places[0].log_id
 
 
 class IdleDeletions:
@@ -99,7 +104,7 @@ class IdleDeletions:
         due = sorted((each for each in self._watched.values() if each.due_ms <= now_ms), key=lambda each: each.due_ms)
         for each in due[:ASKED_AT_ONCE]:
             each.due_ms = now_ms + RETRY_MS
-            each.place.broker.submit(AskFragmentInfo(each.place.log_id), partial(self._answered, each))
+            ask_fragments(self._env, each.fragments, partial(self._answered, each))
         self._go_on()
 
     def _go_on(self) -> None:
@@ -115,21 +120,23 @@ class IdleDeletions:
                 continue
             known = self._watched.get(entity.entity_id)
             if known is None or known.span_ms != span.ms:
-                place = self._directory.fragments(entity).only
-                known = _Watched(entity.entity_id, place, span.ms, now_ms + span.ms)
+                fragments = self._directory.fragments(entity)
+                known = _Watched(entity.entity_id, fragments, span.ms, now_ms + span.ms)
             watched[entity.entity_id] = known
         self._watched = watched
-        self._uses.keep({each.place.log_id for each in watched.values()})
+        self._uses.keep({each.used_id for each in watched.values()})
 
-    def _answered(self, asked: _Watched, answer: Answer) -> None:
-        """The broker's word; a refusal leaves the entity for later."""
+    def _answered(self, asked: _Watched, answers: list[FragmentAnswer]) -> None:
+        """The brokers' words; a fragment that does not answer leaves the entity for later."""
         entity = self._still(asked)
-        if entity is None or not isinstance(answer, FragmentInfo):
+        infos = [answer for answer in answers if isinstance(answer, FragmentInfo)]
+        if entity is None or len(infos) < len(answers):
             return
-        if answer.unused_ms < asked.span_ms:
-            self._not_before(asked, answer.unused_ms)
+        unused_ms = min(info.unused_ms for info in infos)
+        if unused_ms < asked.span_ms:
+            self._not_before(asked, unused_ms)
         else:
-            self._uses.ask(asked.place.log_id, partial(self._seen, asked, answer.unused_ms))
+            self._uses.ask(asked.used_id, partial(self._seen, asked, unused_ms))
 
     def _seen(self, asked: _Watched, unused_ms: int, seen_ms: int | None) -> None:
         """What processes saw of the use of an entity that its broker has seen no use of for its span."""
@@ -151,7 +158,7 @@ class IdleDeletions:
 
     def _still(self, asked: _Watched) -> Entity[MessagingDescription] | None:
         """The entity that was asked about, unless it is gone or has another span meanwhile."""
-        entity = self._namespace.find(asked.place.entity, MessagingDescription)
+        entity = self._namespace.find(asked.fragments.entity, MessagingDescription)
         if self._stopped or entity is None or entity.entity_id != asked.entity_id:
             return None
         return entity if entity.description.auto_delete_on_idle.ms == asked.span_ms else None

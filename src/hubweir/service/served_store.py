@@ -31,6 +31,10 @@ class StoreMissing(HubweirError):
     """A folder is not there that catalogs name logs in."""
 
 
+class StoreTakenAway(HubweirError):
+    """Somebody wants to see what the loss of a store does."""
+
+
 class ServedStore:
     """See the module's text. Used on the loop. index: of the store, as placements name it."""
 
@@ -52,7 +56,7 @@ class ServedStore:
         self._on_change: list[Callable[[ServedStore], None]] = []
         self._retry: Timer | None = None
         self._retry_ms = FIRST_RETRY_MS
-        self._is_stopped = False
+        self._is_stopped = self._is_kept_away = False
 
     @property
     def is_up(self) -> bool:
@@ -60,7 +64,7 @@ class ServedStore:
         return self.broker is not None
 
     def on_change(self, listener: Callable[[ServedStore], None]) -> None:
-        """Have it called whenever the store came, and when a look at it found it away."""
+        """Have it called whenever the store came or was taken away, and when a look at it found it away."""
         self._on_change.append(listener)
 
     def start(self) -> None:
@@ -76,6 +80,29 @@ class ServedStore:
             on_done()
         else:
             self.broker.stop(on_done)
+
+    def take_away(self, on_done: Callable[[], None]) -> None:
+        """Stop its broker, and keep the store away until `bring_back`, so that somebody sees what its loss does.
+
+        on_done: when its folder is free.
+        """
+        broker, self.broker = self.broker, None
+        self._is_kept_away = True
+        if self._retry is not None:
+            self._retry.cancel()
+        self.problem = StoreTakenAway(f"{store_folder(self.index)} was taken away, and is not brought back yet")
+        self._alarms.begin(STORE_AWAY, self._about, str(self.problem))
+        self._tell()
+        if broker is None:
+            on_done()
+        else:
+            broker.stop(on_done)
+
+    def bring_back(self) -> None:
+        """Open a store that was taken away; nothing when it was not."""
+        if self._is_kept_away:
+            self._is_kept_away = False
+            self.start()
 
     # As a client of its broker (gateway/brokers.py)
 
@@ -101,7 +128,7 @@ class ServedStore:
             raise StoreMissing(f"the folder {folder} is not there, or empty, and catalogs name logs in it: put it back")
 
     def _looked(self, result: Result[None]) -> None:
-        if self._is_stopped:
+        if self._is_stopped or self._is_kept_away or self.is_up:
             return
         try:
             result.value()
@@ -113,6 +140,8 @@ class ServedStore:
         self.broker = broker
         broker.on_push = self._push
         broker.start()
+        self._retry_ms = FIRST_RETRY_MS
+        self._has_logs = True
         self._alarms.end(STORE_AWAY, self._about)
         self._tell()
 

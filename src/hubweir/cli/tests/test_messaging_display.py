@@ -23,6 +23,12 @@ RULES = [
 ]
 
 
+FRAGMENTS = [
+    EntityInfo("0", {"Number": "0", "Store": "2", "Status": "Available", "SizeInBytes": "77"}, COUNTS),
+    EntityInfo("1", {"Number": "1", "Store": "0", "Status": "Unavailable", "Reason": "its disk is gone"}),
+]
+
+
 def rows(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
     return [line.split() for line in capsys.readouterr().out.splitlines() if line.strip("─ ")]
 
@@ -46,7 +52,7 @@ def test_no_entities_are_said_to_be_none(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_an_entity_is_a_line_a_setting_and_a_line_a_rule_without_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    print_entity("queue", ORDERS, as_json=False)
+    print_entity("queue", ORDERS, (), as_json=False)
     printed = capsys.readouterr().out
     assert [line.split() for line in printed.splitlines() if line.strip("─ ")] == [
         ["queue", "orders"], ["setting", "value"], ["Status", "Active"], ["LockDuration", "PT1M"],
@@ -55,11 +61,24 @@ def test_an_entity_is_a_line_a_setting_and_a_line_a_rule_without_its_keys(capsys
     assert "secret-key" not in printed
 
 
+def test_fragments_have_a_row_each_with_store_state_and_counts_and_one_that_is_away_says_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_entity("queue", EntityInfo("orders", {"Status": "Active"}), FRAGMENTS, as_json=False)
+    assert rows(capsys)[3:] == [
+        ["fragment", "store", "state", "active", "dead", "letters", "scheduled", "bytes"],
+        ["0", "store-2", "Available", "3", "2", "1", "77"],
+        ["1", "store-0", "Unavailable"],
+        ["fragment", "1:", "its", "disk", "is", "gone"],
+    ]
+
+
 def test_a_document_has_all_of_it_in_the_service_s_words_but_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    print_entity("queue", ORDERS, as_json=True)
+    print_entity("queue", ORDERS, FRAGMENTS, as_json=True)
     assert json.loads(capsys.readouterr().out) == {
         "Name": "orders", "Status": "Active", "LockDuration": "PT1M", "CountDetails": COUNTS,
         "AuthorizationRules": [{"KeyName": "reader", "Rights": ["Listen"]}],
+        "Fragments": [{**FRAGMENTS[0].members, "CountDetails": COUNTS}, FRAGMENTS[1].members],
     }  # fmt: skip
     print_entities("queue", [EntityInfo("new", {"Status": "Active"})], as_json=True)
     assert json.loads(capsys.readouterr().out) == [{"Name": "new", "Status": "Active"}]

@@ -25,13 +25,13 @@ def test_an_entity_is_created_listed_shown_changed_and_deleted(type_command: Typ
         "P1DT12H",
     )
     assert (row["MaxSizeInMegabytes"], row["UserMetadata"], row["CountDetails"]["ActiveMessageCount"]) == (
-        "2048", "mine", 0,
+        "32768", "mine", 0,
     )  # fmt: skip
     assert f"{noun}-life" in type_command(noun, "list").output
     changed = type_command(noun, "update", f"{noun}-life", "--status", "senddisabled")
     assert changed.output == f"changed {noun} {noun}-life\n"
     shown = type_command(noun, "show", f"{noun}-life").output
-    assert "SendDisabled" in shown and "PT6H" in shown and "2048" in shown
+    assert "SendDisabled" in shown and "PT6H" in shown and "32768" in shown and "store-0" in shown
     assert type_command(noun, "update", f"{noun}-life").exit_code == 2
     assert type_command(noun, "delete", f"{noun}-life", stdin="n\n").exit_code == 1
     assert type_command(noun, "delete", f"{noun}-life", "--yes").output == f"deleted {noun} {noun}-life\n"
@@ -60,6 +60,22 @@ def test_a_queue_is_given_all_that_az_gives_one(type_command: Typed) -> None:
     assert {element: document[element] for _, element, _ in given.values()} == {
         element: told for _, element, told in given.values()
     }
+
+
+@pytest.mark.parametrize("noun", ["queue", "topic"])
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [([], "true"), (["--partitioning"], "true"), (["--no-partitioning"], "false"),
+     (["--enable-partitioning", "false"], "false"), (["--no-partitioning", "--enable-partitioning", "true"], "true")],
+)  # fmt: skip
+def test_partitioning_is_on_unless_it_is_turned_off(
+    type_command: Typed, noun: str, options: list[str], told: str
+) -> None:
+    name = f"{noun}-{'-'.join(options) or 'plain'}"
+    assert type_command(noun, "create", name, *options).exit_code == 0
+    document = json.loads(type_command(noun, "show", name, "--json").stdout)
+    assert document["EnablePartitioning"] == told
+    assert [each["Number"] for each in document["Fragments"]] == ["0"]
 
 
 def test_what_is_no_value_is_told(type_command: Typed) -> None:

@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hubweir.gateway.entity_counts import EntityCounts
+from hubweir.broker.commands.fragment import FragmentInfo
+from hubweir.gateway.entity_counts import EntityCounts, FragmentAnswer
+from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.http.atom import YEAR_ONE_MS, description, rule_content
 from hubweir.gateway.http.strict_xml import xml_text
 from hubweir.namespace.delivery_settings import DeliverySettings
@@ -135,6 +137,25 @@ def subscription_content(subscription: SubscriptionDescription, counts: EntityCo
             ("EntityAvailabilityStatus", _availability(counts)),
         ),
     ).replace("<CountDetails>", _COUNT_DETAILS)
+
+
+def fragment_content(place: FragmentPlace, answer: FragmentAnswer) -> str:
+    """FragmentDescription: where one fragment of an entity is, and what it holds. It is ours, and not the service's.
+
+    Of one that does not answer it is told why, and no counts.
+    """
+    members = [
+        ("Number", str(place.number)),
+        ("Store", str(place.store_index)),
+        ("Log", place.stored_in),
+        ("Status", "Available" if isinstance(answer, FragmentInfo) else "Unavailable"),
+    ]
+    if isinstance(answer, FragmentInfo):
+        counts = EntityCounts().plus(answer)
+        members += [("SizeInBytes", str(counts.size_bytes)), ("CountDetails", _count_members(counts))]
+    else:
+        members.append(("Reason", xml_text(answer.text)))
+    return description("FragmentDescription", members).replace("<CountDetails>", _COUNT_DETAILS)
 
 
 def namespace_content(namespace: NamespaceDescription, tier: MessagingTier) -> str:

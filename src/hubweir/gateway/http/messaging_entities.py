@@ -5,6 +5,7 @@
 | PUT                           | 201; 409 when it is there |
 | PUT with `If-Match: *`        | 200: replaced as a whole; 404 when it is not there |
 | GET, DELETE                   | 200; 404 |
+| GET of `…/$Fragments`         | 200, a feed by number; of ours, for operators |
 | GET of a list                 | 200, a feed in order of names; rules `$Default` first, then as they were made |
 
 The requests that name a queue, a topic or an event hub alike come in at named_entities.py. (Service Bus management over
@@ -19,13 +20,14 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
-from hubweir.gateway.entity_counts import EntityCounts, ask_counts
+from hubweir.gateway.entity_counts import EntityCounts, FragmentAnswer, ask_counts, ask_fragments
 from hubweir.gateway.http.atom import AtomEntry
 from hubweir.gateway.http.entity_requests import api_version, entry, entry_uri, feed, is_change, page_of, read_body
 from hubweir.gateway.http.exchange import Request, Response, answer_of
 from hubweir.gateway.http.forward_authorization import check_forwarding
 from hubweir.gateway.http.messaging_content import (
     TopicFigures,
+    fragment_content,
     namespace_content,
     queue_content,
     subscription_content,
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=MessagingDescription)
 
 RULES = "Rules"
+FRAGMENTS = "$Fragments"
 # The first version whose descriptions of topics count filters.
 FILTER_COUNTS_VERSION = "2024-05"
 
@@ -102,6 +105,31 @@ async def entity_response(
 ) -> Response:
     """The answer that holds a queue, a topic or a subscription, with what it holds now."""
     return entry(gateway, await _entry_of(gateway, request, entity), status)
+
+
+async def list_fragments(gateway: Gateway, request: Request, match: Match) -> Response:
+    """Where the fragments of a queue or a topic are, and what each holds: for operators, and no call of the service."""
+    return await _list_fragments(gateway, request, gateway.namespace.get(match.entity, MessagingDescription))
+
+
+async def list_subscription_fragments(gateway: Gateway, request: Request, match: Match) -> Response:
+    """The same of a subscription."""
+    return await _list_fragments(gateway, request, gateway.namespace.get(_path(match), SubscriptionDescription))
+
+
+async def _list_fragments(gateway: Gateway, request: Request, entity: Entity[K]) -> Response:
+    fragments = gateway.directory.fragments(entity)
+    answers: list[FragmentAnswer] = await answer_of(partial(ask_fragments, gateway.env, fragments))
+    entries = [
+        AtomEntry(
+            entry_uri(request, entity.name, FRAGMENTS, str(place.number)),
+            str(place.number),
+            entity.description.created_at_ms,
+            fragment_content(place, answer),
+        )
+        for place, answer in zip(fragments.places, answers, strict=True)
+    ]
+    return feed(gateway, request, "Fragments", entries, None)
 
 
 # Subscriptions
@@ -182,7 +210,7 @@ async def _put(gateway: Gateway, request: Request, wanted: WantedEntity[K]) -> R
 
 
 async def _entry_of(gateway: Gateway, request: Request, entity: Entity[K]) -> AtomEntry:
-    counts: EntityCounts = await answer_of(partial(ask_counts, gateway.directory.fragments(entity).only))
+    counts: EntityCounts = await answer_of(partial(ask_counts, gateway.env, gateway.directory.fragments(entity)))
     described: EntityDescription = entity.description
     content, title = _content(gateway, request, described, counts), entity.name
     if isinstance(described, SubscriptionDescription):

@@ -1,0 +1,146 @@
+"""Queues and topics of several fragments over HTTP: where these are, what they hold, what the loss of a store does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from hubweir.gateway.http.atom import SERVICE_BUS
+from hubweir.gateway.http.tests.messaging_forms import ANY, QUEUE, SUBSCRIPTION, TOPIC, described, detail, text
+from hubweir.gateway.http.tests.service import Answer, Http, token
+from hubweir.namespace import storage_settings
+from hubweir.service.completions import done
+from hubweir.testing.running_namespace import running_namespace
+
+PARTITIONED = "<MaxSizeInMegabytes>2048</MaxSizeInMegabytes><EnablePartitioning>true</EnablePartitioning>"
+
+
+@pytest.fixture
+def stores(monkeypatch: pytest.MonkeyPatch) -> Iterator[Http]:
+    """A service of three stores."""
+    monkeypatch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
+    with running_namespace(stores=3) as namespace:
+        yield Http(namespace)
+
+
+def take_away(http: Http, store: int) -> None:
+    http.namespace.run(done(http.namespace.service.stores[store].take_away))
+
+
+def bring_back(http: Http, store: int) -> None:
+    async def back() -> None:
+        http.namespace.service.stores[store].bring_back()
+
+    http.namespace.run(back())
+
+
+def until(ask: Callable[[], Any], wanted: object) -> None:
+    """It takes a while until all logs of a store are open again."""
+    end_s = time.monotonic() + 15
+    while (found := ask()) != wanted and time.monotonic() < end_s:
+        time.sleep(0.05)
+    assert found == wanted
+
+
+def fragments(answer: Answer) -> list[dict[str, str]]:
+    assert answer.status == 200, answer.text
+    found = ElementTree.fromstring(answer.body).iter(f"{{{SERVICE_BUS}}}FragmentDescription")
+    return [{child.tag.rpartition("}")[2]: child.text or "" for child in each} for each in found]
+
+
+def send(http: Http, path: str, body: str, session: str) -> int:
+    return http.call("POST", f"/{path}/messages", body, BrokerProperties=f'{{"PartitionKey": "{session}"}}').status
+
+
+def told(http: Http, path: str, name: str) -> str | None:
+    return text(http.call("GET", f"/{path}").body, name)
+
+
+def test_what_fragments_hold_is_summed_and_each_is_shown_where_it_is(stores: Http) -> None:
+    made = stores.call("PUT", "/orders", described(QUEUE, PARTITIONED))
+    assert (made.status, text(made.body, "MaxSizeInMegabytes"), text(made.body, "EnablePartitioning")) == (
+        201, "32768", "true",
+    )  # fmt: skip
+    assert [send(stores, "orders", "tea", f"key-{number}") for number in range(40)] == [201] * 40
+    assert told(stores, "orders", "MessageCount") == "40"
+    assert told(stores, "orders", "EntityAvailabilityStatus") == "Available"
+    rows = fragments(stores.call("GET", "/orders/$Fragments"))
+    assert [row["Number"] for row in rows] == [str(number) for number in range(16)]
+    assert sorted({row["Store"] for row in rows}) == ["0", "1", "2"]
+    assert {row["Status"] for row in rows} == {"Available"} and len({row["Log"] for row in rows}) == 16
+    sizes = [int(row["SizeInBytes"]) for row in rows]
+    assert told(stores, "orders", "SizeInBytes") == str(sum(sizes)) and sum(size > 0 for size in sizes) > 8
+    stores.call("PUT", "/plain", described(QUEUE))
+    [row] = fragments(stores.call("GET", "/plain/$fragments"))
+    assert row["Number"] == "0"
+
+
+def test_fragments_are_shown_to_who_may_manage_and_of_what_is_there(stores: Http) -> None:
+    stores.call("PUT", "/news", described(TOPIC, PARTITIONED))
+    stores.call("PUT", "/news/subscriptions/all", described(SUBSCRIPTION))
+    assert send(stores, "news", "tea", "key") == 201
+    for path in ("/news/$Fragments", "/news/Subscriptions/all/$Fragments"):
+        assert len(fragments(stores.call("GET", path))) == 16
+        assert stores.call("GET", path, auth=None).status == 401
+    until(partial(told, stores, "news/subscriptions/all", "MessageCount"), "1")
+    for path in ("/none/$Fragments", "/news/Subscriptions/none/$Fragments"):
+        assert stores.call("GET", path, auth=token()).status == 404
+
+
+def test_a_store_that_is_away_makes_its_entities_limited_and_takes_nothing_else_down(stores: Http) -> None:
+    stores.call("PUT", "/orders", described(QUEUE, PARTITIONED))
+    keys = [f"key-{number}" for number in range(32)]
+    assert {send(stores, "orders", "tea", key) for key in keys} == {201}
+    take_away(stores, 1)
+    assert told(stores, "orders", "EntityAvailabilityStatus") == "Limited"
+    rows = fragments(stores.call("GET", "/orders/$Fragments"))
+    away = [row for row in rows if row["Status"] == "Unavailable"]
+    assert {row["Store"] for row in away} == {"1"} and len(away) in (5, 6)
+    assert all("store-1 is away" in row["Reason"] and "SizeInBytes" not in row for row in away)
+    outcomes = [send(stores, "orders", "milk", key) for key in keys]
+    assert set(outcomes) == {201, 503}, "a key has its fragment, and no other"
+    assert all(stores.call("POST", "/orders/messages", "any").status == 201 for _ in range(20)), "without a key"
+    bring_back(stores, 1)
+    until(partial(told, stores, "orders", "EntityAvailabilityStatus"), "Available")
+    assert told(stores, "orders", "MessageCount") == str(32 + outcomes.count(201) + 20)
+
+
+def test_an_entity_is_changed_as_far_as_its_stores_are_there_and_the_rest_later(stores: Http) -> None:
+    stores.call("PUT", "/orders", described(QUEUE, PARTITIONED))
+    take_away(stores, 1)
+    more = PARTITIONED + "<LockDuration>PT13S</LockDuration>"
+    changed = stores.call("PUT", "/orders", described(QUEUE, more), **ANY)
+    assert changed.status == 503
+    said = detail(changed.body)
+    assert "store-1 is away" in said and "The settings of queue 'orders' are stored" in said
+    assert told(stores, "orders", "LockDuration") == "PT13S"
+    bring_back(stores, 1)
+    until(partial(told, stores, "orders", "EntityAvailabilityStatus"), "Available")
+    assert stores.call("PUT", "/orders", described(QUEUE, more), **ANY).status == 200
+
+
+def test_an_entity_that_cannot_be_removed_wholly_is_served_no_more_and_goes_later(
+    stores: Http,
+) -> None:
+    stores.call("PUT", "/orders", described(QUEUE, PARTITIONED))
+    take_away(stores, 1)
+    gone = stores.call("DELETE", "/orders")
+    assert gone.status == 503 and "not all of it is removed yet" in detail(gone.body)
+    assert stores.call("GET", "/orders").status == 404
+    again = stores.call("PUT", "/orders", described(QUEUE))
+    assert again.status == 409 and "is being deleted" in detail(again.body)
+    bring_back(stores, 1)
+    until(lambda: stores.call("PUT", "/orders", described(QUEUE)).status, 201)
+    assert len(fragments(stores.call("GET", "/orders/$Fragments"))) == 1
+
+
+def test_what_is_made_while_a_store_is_away_lies_on_the_others(stores: Http) -> None:
+    take_away(stores, 0)
+    assert stores.call("PUT", "/orders", described(QUEUE, PARTITIONED)).status == 201
+    assert {row["Store"] for row in fragments(stores.call("GET", "/orders/$Fragments"))} == {"1", "2"}
+    assert {send(stores, "orders", "tea", f"key-{number}") for number in range(20)} == {201}
