@@ -16,7 +16,6 @@ from azure.servicebus.amqp import AmqpAnnotatedMessage, AmqpMessageProperties
 from azure.servicebus.exceptions import ServiceBusError, ServiceBusServerBusyError
 
 from hubweir.event_hub.partition_key import partition_of_key
-from hubweir.namespace import storage_settings
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from tests.conformance.servicebus_python import receive
@@ -29,14 +28,7 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def several() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
-        yield
-
-
-@pytest.fixture(scope="module")
-def namespace(several: None) -> Iterator[RunningNamespace]:
+def namespace() -> Iterator[RunningNamespace]:
     with running_namespace(stores=STORES) as namespace:
         yield namespace
 
@@ -169,7 +161,7 @@ def test_without_a_key_fragments_take_turns(namespace: RunningNamespace, make: M
 
 @pytest.mark.sb(129)
 @pytest.mark.feature("send single")
-def test_a_premium_namespace_has_two_fragments(several: None) -> None:
+def test_a_premium_namespace_has_two_fragments() -> None:
     with running_namespace(profile="premium") as namespace, client_of(namespace) as client:
         queue = partitioned(namespace)
         with client.get_queue_sender(queue) as sender:
@@ -181,7 +173,7 @@ def test_a_premium_namespace_has_two_fragments(several: None) -> None:
 @pytest.mark.sb(135)
 @pytest.mark.feature("errors")
 def test_while_a_store_is_away_keys_of_its_fragments_are_busy_and_all_else_is_sent(
-    several: None, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The disk of one store breaks; the first send that meets it has no known outcome, and later ones are refused."""
     with running_namespace(stores=STORES) as namespace, client_of(namespace) as client:

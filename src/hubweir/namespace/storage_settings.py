@@ -11,9 +11,6 @@ from hubweir.namespace.messaging_tier import STANDARD_FRAGMENTS, MessagingTier
 
 STANDARD_SIZES = (1_024, 2_048, 3_072, 4_096, 5_120)
 PREMIUM_SIZES = (*STANDARD_SIZES, 10_240, 20_480, 40_960, 81_920)
-# Whether sends and receives work with several fragments: until all do, a new partitioned entity has one, as those of
-# earlier versions have.
-SEVERAL_FRAGMENTS = False
 WINDOW_LIMIT_MS = 7 * DAY_MS
 
 
@@ -39,7 +36,7 @@ class StorageSettings:
 
     def fragment_count(self, tier: MessagingTier) -> int:
         """In how many fragments a new entity lies; one that is there has as many as it was made with."""
-        return tier.fragments if self.is_partitioned and SEVERAL_FRAGMENTS else 1
+        return tier.fragments if self.is_partitioned else 1
 
     def message_kilobytes(self, tier: MessagingTier) -> int:
         """The largest message that is taken."""

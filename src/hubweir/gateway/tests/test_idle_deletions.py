@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from hubweir.amqp.types.values import Symbol, Timestamp
-from hubweir.broker.commands.fragment import AskFragmentInfo, DeleteFragment
-from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.fragment import AskFragmentInfo, DeleteFragment, OpenReceiver
+from hubweir.broker.commands.process import CloseOwner, Refusal
 from hubweir.broker.commands.topic import RemoveSubscription
 from hubweir.errors import STORE_OFFLINE
 from hubweir.gateway.amqp.tests.queue_world import ask, code_of, send
@@ -20,9 +21,11 @@ from hubweir.limits import GatewayLimits
 from hubweir.namespace.iso_duration import MINUTE_MS, UNLIMITED, WrittenDuration, written_duration
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.queue_description import QueueDescription
+from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 from hubweir.namespace.topic_description import TopicDescription
+from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 SPAN = written_duration("PT5M")
 SPAN_MS = 5 * MINUTE_MS
@@ -30,6 +33,7 @@ SPAN_MS = 5 * MINUTE_MS
 LATE_MS = 3 * GATHER_MS
 ORDERS = QueueDescription("orders", auto_delete_on_idle=SPAN)
 NEWS, ALL = "news", "news/Subscriptions/all"
+MAIN, PEEK_LOCK = SubQueue.MAIN, ReceiveMode.PEEK_LOCK
 
 
 @pytest.fixture
@@ -298,3 +302,21 @@ def test_nothing_is_deleted_after_the_stop(world: World) -> None:
     world.create(QueueDescription("another", auto_delete_on_idle=SPAN))
     world.run_for(2 * SPAN_MS)
     assert is_there(world, "another")
+
+
+def test_a_partitioned_queue_goes_when_none_of_its_fragments_was_used_and_all_say_so() -> None:
+    world = World(stores=3)
+    world.create(replace(ORDERS, storage=StorageSettings(is_partitioned=True)))
+    places = world.gateway.directory.fragments(world.namespace.get("orders", QueueDescription)).places
+    world.run_for(SPAN_MS - MINUTE_MS)
+    for place in places[-1:]:
+        world.wait(partial(place.broker.submit, OpenReceiver(place.log_id, Owner(1, 1), MAIN, PEEK_LOCK)))
+    world.run_for(2 * SPAN_MS)
+    assert is_there(world), "one fragment is in use"
+    world.gates[places[-1].store_index].submit(CloseOwner(Owner(1, 1)), lambda _: None)
+    world.gates[places[0].store_index].is_up = False
+    world.run_for(2 * SPAN_MS)
+    assert is_there(world), "one fragment does not say"
+    world.gates[places[0].store_index].is_up = True
+    world.run_for(RETRY_MS + LATE_MS)
+    assert not is_there(world)

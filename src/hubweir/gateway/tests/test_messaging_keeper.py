@@ -29,7 +29,6 @@ from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.entity_logs import fragment_settings, topic_subscription
 from hubweir.gateway.settings import GatewaySettings
-from hubweir.namespace import storage_settings
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.iso_duration import written_duration
@@ -208,9 +207,8 @@ PARTITIONED = StorageSettings(is_partitioned=True)
 
 
 @pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch) -> World:
-    """A world of three stores, in which partitioned entities have several fragments."""
-    monkeypatch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
+def stores() -> World:
+    """A world of three stores."""
     return World(stores=3)
 
 
@@ -258,8 +256,7 @@ def test_a_subscription_of_a_partitioned_topic_has_a_fragment_in_each_log_of_it(
         assert isinstance(again.ask(AskFragmentInfo(place.log_id)), Refusal)
 
 
-def test_a_premium_entity_is_partitioned_whatever_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
+def test_a_premium_entity_is_partitioned_whatever_was_asked_for() -> None:
     world = World(settings=GatewaySettings(profile=PROFILES["premium"]), stores=2)
     made = world.create(QueueDescription("orders"))
     (entity,) = world.namespace.entities(QueueDescription)

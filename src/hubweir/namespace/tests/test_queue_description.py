@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from hubweir.errors import ARGUMENT_ERROR, ARGUMENT_OUT_OF_RANGE, NOT_FOUND, RESOURCE_LIMIT, Condition, ServiceError
-from hubweir.namespace import storage_settings
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Entity, EntityStatus
@@ -109,12 +108,8 @@ def test_a_partitioned_queue_tells_its_whole_size_and_takes_that_back(asked: int
     ("profile", "count"), [("standard", 16), ("basic", 16), ("development", 16), ("official-emulator", 16),
                            ("premium", 2)],
 )  # fmt: skip
-def test_a_partitioned_queue_has_the_fragments_of_its_tier(
-    profile: str, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partitioned_queue_has_the_fragments_of_its_tier(profile: str, count: int) -> None:
     queue = check(storage(is_partitioned=True), profile)
-    assert queue.log_count(PROFILES[profile]) == 1, "until all doors work with several"
-    monkeypatch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
     assert queue.log_count(PROFILES[profile]) == count
     plain = check(QueueDescription("q"), profile)
     assert plain.storage.is_partitioned == (profile == "premium"), "there it cannot be turned off"

@@ -11,7 +11,6 @@ from hubweir.amqp.types.values import Symbol
 from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.gateway.amqp.tests.queue_world import create_queue
 from hubweir.gateway.amqp.tests.world import Peer, World, event
-from hubweir.namespace import storage_settings
 from hubweir.namespace.storage_settings import StorageSettings
 
 KEY = Symbol("x-opt-partition-key")
@@ -21,7 +20,6 @@ PARTITIONED = StorageSettings(is_partitioned=True)
 
 def partitioned_world(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> World:
     """A world with the partitioned queue `orders`."""
-    monkeypatch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
     world = World(stores=STORES, **settings)
     create_queue(world, "orders", storage=PARTITIONED)
     return world

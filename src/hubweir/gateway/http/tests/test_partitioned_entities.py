@@ -13,7 +13,6 @@ import pytest
 from hubweir.gateway.http.atom import SERVICE_BUS
 from hubweir.gateway.http.tests.messaging_forms import ANY, QUEUE, SUBSCRIPTION, TOPIC, described, detail, text
 from hubweir.gateway.http.tests.service import Answer, Http, token
-from hubweir.namespace import storage_settings
 from hubweir.service.completions import done
 from hubweir.testing.running_namespace import running_namespace
 
@@ -21,9 +20,8 @@ PARTITIONED = "<MaxSizeInMegabytes>2048</MaxSizeInMegabytes><EnablePartitioning>
 
 
 @pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch) -> Iterator[Http]:
+def stores() -> Iterator[Http]:
     """A service of three stores."""
-    monkeypatch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
     with running_namespace(stores=3) as namespace:
         yield Http(namespace)
 

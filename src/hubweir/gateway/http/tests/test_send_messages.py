@@ -20,7 +20,6 @@ from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.http.send_messages import MESSAGE_BYTES
 from hubweir.gateway.http.tests.service import BATCH, Answer, Http, token
 from hubweir.gateway.http.tests.world_requests import ask_all, queue_world
-from hubweir.namespace import storage_settings
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.entity import Availability
 from hubweir.namespace.rights import Rights
@@ -236,7 +235,6 @@ def test_requests_of_one_turn_share_one_append_and_are_answered_behind_it() -> N
 
 
 def test_a_partitioned_queue_gets_each_message_where_its_key_leads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
     world = World(stores=2)
     create_queue(world, "orders", storage=StorageSettings(is_partitioned=True))
 
