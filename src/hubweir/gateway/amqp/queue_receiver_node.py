@@ -89,7 +89,6 @@ class QueueReceiverNode(Node):
         self._mode = ReceiveMode.RECEIVE_AND_DELETE if is_settled else ReceiveMode.PEEK_LOCK
         self._state = ReceiverState.OPENING
         self._parts = FanIn(self._made_parts())
-        self._refusal: ServiceError | None = None  # of an attach that a part was refused
         self._sent = SentTokens()
         self._reopen_timer: Timer | None = None
         self._slow_timer: Timer | None = None  # while an answer is due at once
@@ -248,8 +247,6 @@ class QueueReceiverNode(Node):
 
     def part_away(self, part: ReceiverPart, error: ServiceError) -> None:
         """See PartUser."""
-        if self._state is ReceiverState.OPENING and (self._refusal is None or error.condition is TIMED_OUT):
-            self._refusal = error  # that no session was free says more than that a fragment is away
         if self._state is ReceiverState.OVER:
             return
         if self._parts.are_away:
@@ -268,7 +265,7 @@ class QueueReceiverNode(Node):
     def _end(self, error: ServiceError) -> None:
         """The link ends, or is refused while nobody gave it a receiver."""
         if self._state is ReceiverState.OPENING:
-            self.host.refuse(self, self.host.describe(What.ATTACH, self._refusal or error, entity=self.entity))
+            self.host.refuse(self, self.host.describe(What.ATTACH, error, entity=self.entity))
         else:
             self.host.detach(self, error)
 

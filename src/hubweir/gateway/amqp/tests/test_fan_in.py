@@ -199,6 +199,22 @@ def test_a_drain_gives_what_there_is_in_all_fragments_and_ends_behind_it(
     assert numbers(peer, link)[-1] == 4
 
 
+def test_a_second_drain_looks_again(world: World, peer: Peer) -> None:
+    link = peer.receiver("orders", **PEEK_LOCK)
+    link.grant(5, drain=True)
+    peer.run(200)
+    send_to(peer, 1, 9)
+    link.grant(5, drain=True)
+    peer.run(200)
+    assert sorted(numbers(peer, link)) == [1, 9]
+
+
+def test_those_that_wait_ask_for_little_more_than_is_wanted_together(world: World, peer: Peer) -> None:
+    peer.receiver("orders", credit=40, **PEEK_LOCK)
+    waiting = [command.max_count for command in sent(world, ReceiveMessages) if command.waits]
+    assert waiting == [3] * FRAGMENTS
+
+
 def test_a_drain_of_a_receiver_that_waits_is_answered(world: World, peer: Peer) -> None:
     link = peer.receiver("orders", credit=5, **PEEK_LOCK)
     begun = len(peer.came)

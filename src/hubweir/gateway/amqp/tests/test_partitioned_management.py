@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hubweir.amqp.messaging.message import DataBody, Properties, decode_message
-from hubweir.amqp.messaging.outcome import Modified
+from hubweir.amqp.messaging.outcome import Accepted, Modified, TransactionalState
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Long, Symbol, Timestamp, UInt
 from hubweir.broker.commands.fragment import (
@@ -20,6 +20,7 @@ from hubweir.broker.commands.fragment import (
 )
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE
+from hubweir.gateway.amqp import transactions
 from hubweir.gateway.amqp.tests.controller import Controller
 from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, KEY, PARTITIONED, fragment_of, partitioned_world
 from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, ask, body_of, code_of, create_queue, send, settle
@@ -192,8 +193,10 @@ def test_locks_of_several_fragments_are_renewed_and_told_in_the_order_of_the_req
     ends = body_of(ask(peer, "renew-lock", {"lock-tokens": uuids(*tokens)}))["expirations"].items
     assert len(ends) == FRAGMENTS == len(sent(world, RenewLocks))
     # One broker answers later than the others, so its locks end later.
-    late = world.gates[store_of(world, numbers(peer, link)[2])]
-    later = [store_of(world, fragment) == store_of(world, numbers(peer, link)[2]) for fragment in numbers(peer, link)]
+    tokens += tokens[:5]
+    fragments = [*numbers(peer, link), *numbers(peer, link)[:5]]
+    late = world.gates[store_of(world, fragments[2])]
+    later = [store_of(world, fragment) == store_of(world, fragments[2]) for fragment in fragments]
     late.hold[RenewLocks] = []
     peer.env.call_later(250, lambda: late.release(RenewLocks))
     ends = body_of(ask(peer, "renew-lock", {"lock-tokens": uuids(*tokens)}))["expirations"].items
@@ -222,6 +225,25 @@ def test_locks_are_settled_at_their_fragments_also_in_a_transaction(
     controller.commit(txn_id)
     peer.run(500)
     assert active(world) == 0 and not sent(world, SettleMessages)
+
+
+@pytest.mark.parametrize("way", ["link", "request"])
+def test_a_transaction_that_can_have_some_of_these_settlements_alone_can_only_be_rolled_back(
+    world: World, peer: Peer, controller: Controller, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(transactions, "SETTLED_LIMIT", 2)
+    send_to(peer, 1, 8, 9)
+    link = peer.receiver("orders", credit=3, **PEEK_LOCK)
+    txn_id = controller.declare()
+    if way == "link":
+        state = TransactionalState(txn_id=txn_id, outcome=Accepted())
+        [(_, _, told)] = settle(peer, link, 0, 2, state)
+        assert str(told.error.condition) == "amqp:resource-limit-exceeded"
+    else:
+        wanted = {"disposition-status": "completed", "lock-tokens": uuids(*tokens_of(peer, link))}
+        assert code_of(ask(peer, "update-disposition", wanted, txn_id=txn_id)) == 403
+    assert "rollback" in controller.commit(txn_id)
+    assert active(world) == 3
 
 
 # Schedules

@@ -1,4 +1,4 @@
-"""A part of a receiver's link: taken away before it is sent, opened again where its broker was away, sessions."""
+"""A part of a receiver's link: taken away before it is sent, and opened again where its broker was away."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from hubweir.amqp.messaging.message import Properties
 from hubweir.amqp.messaging.outcome import Accepted, Released
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.fragment import (
     CancelReceive,
-    CloseReceiver,
-    GiveUpSession,
     OpenReceiver,
     ReceiveMessages,
     SettleMessages,
@@ -20,20 +17,16 @@ from hubweir.broker.commands.fragment import (
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import STORE_OFFLINE, TIMED_OUT
 from hubweir.gateway.amqp.queue_receiver_node import REOPEN_MS, SLOW_MS
-from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, PARTITIONED, fragment_of, partitioned_world
+from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, partitioned_world
 from hubweir.gateway.amqp.tests.queue_world import (
     PEEK_LOCK,
     RECEIVE_AND_DELETE,
-    create_queue,
     flows,
-    send,
     settle,
     transfers,
 )
 from hubweir.gateway.amqp.tests.test_fan_in import active, numbers, send_to, sent
-from hubweir.gateway.amqp.tests.test_queue_receiver_node import accept_session, granted_id
 from hubweir.gateway.amqp.tests.world import Peer, World
-from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.queue.settle_outcome import SettleOutcome
 
@@ -104,6 +97,24 @@ def test_what_is_deleted_as_the_credit_is_taken_back_is_sent_with_the_next(world
     link.grant(5)
     peer.run()
     assert numbers(peer, link) == [3, 3, 3]
+
+
+def test_more_credit_while_something_is_deleted_sends_nothing_that_was_not(world: World, peer: Peer) -> None:
+    send_to(peer, 3, 3, 3)
+    gate = world.gates[store_of(world, 3)]
+    gate.hold[ReceiveMessages] = []
+    gate.hold[SettleMessages] = []
+    link = peer.receiver("orders", credit=3, **RECEIVE_AND_DELETE)
+    peer.run(FRAGMENTS * SLOW_MS)
+    link.grant(1)
+    peer.run()
+    gate.release(ReceiveMessages)
+    peer.run()
+    link.grant(3)
+    peer.run()
+    gate.release(SettleMessages)
+    peer.run(62_000)
+    assert (numbers(peer, link), active(world)) == ([3, 3, 3], 0)
 
 
 def test_a_message_whose_lock_ended_before_it_could_be_deleted_goes_to_somebody_else(world: World, peer: Peer) -> None:
@@ -227,107 +238,3 @@ def test_settlements_of_one_turn_are_a_command_for_each_outcome_and_fragment(wor
     peer.run()
     asked = [(command.outcome, len(command.tokens) // 16) for command in sent(world, SettleMessages)]
     assert sorted(asked) == [(SettleOutcome.COMPLETE, 1), (SettleOutcome.COMPLETE, 2), (SettleOutcome.RELEASE, 1)]
-
-
-# Sessions
-
-
-@pytest.fixture
-def sessions(world: World, peer: Peer) -> None:
-    create_queue(world, "sessions", storage=PARTITIONED, delivery=DeliverySettings(requires_session=True))
-    for name in ("a", "b", "c"):
-        send(peer, f"{name}1".encode(), f"{name}2".encode(), queue="sessions", properties=Properties(group_id=name))
-
-
-def opened(world: World) -> list[OpenReceiver]:
-    return sent(world, OpenReceiver)
-
-
-def test_a_named_session_is_opened_at_the_fragment_of_its_key_alone(world: World, peer: Peer, sessions: None) -> None:
-    link = accept_session(peer, "b", credit=5)
-    assert (granted_id(peer, link), peer.bodies(link)) == ("b", [b"b1", b"b2"])
-    entity = world.namespace.find("sessions", QueueDescription)
-    assert entity is not None
-    [command] = opened(world)
-    assert command.log_id == entity.placements[fragment_of("b")].log_id
-    annotations = peer.received(link)[0].message_annotations or {}
-    assert annotations[Symbol("x-opt-partition-id")] == fragment_of("b")
-    assert settle(peer, link, 0, 1, Accepted()) == [(0, 1, Accepted())]
-
-
-def test_the_next_session_is_that_of_any_fragment_until_none_is_free(world: World, peer: Peer, sessions: None) -> None:
-    links = [accept_session(peer, None, credit=5) for _ in range(3)]
-    assert {granted_id(peer, link) for link in links} == {"a", "b", "c"}
-    for link in links:
-        name = granted_id(peer, link)
-        assert peer.bodies(link) == [f"{name}1".encode(), f"{name}2".encode()]
-    late = accept_session(peer, None, wait_ms=2_000)
-    peer.run(2_500)
-    assert str(peer.refusal(late).condition) == "com.microsoft:timeout"
-
-
-def test_who_waits_for_the_next_session_gets_one_and_the_other_fragments_are_given_up(
-    world: World, peer: Peer, sessions: None
-) -> None:
-    links = [accept_session(peer, None) for _ in range(3)]
-    late = accept_session(peer, None, wait_ms=30_000, credit=5)
-    peer.run(1_000)
-    send(peer, b"d1", queue="sessions", properties=Properties(group_id="d"))
-    assert (granted_id(peer, late), peer.bodies(late)) == ("d", [b"d1"])
-    assert len(sent(world, GiveUpSession)) >= FRAGMENTS - 1
-    send(peer, b"e1", queue="sessions", properties=Properties(group_id="e"))
-    assert granted_id(peer, accept_session(peer, "e")) == "e", "nobody else holds it"
-    assert all(peer.is_attached(link) for link in links)
-
-
-def test_a_session_that_comes_for_a_link_that_has_one_is_free_again(world: World, peer: Peer) -> None:
-    """Two fragments have one at the same time, and their brokers are other processes."""
-    create_queue(world, "sessions", storage=PARTITIONED, delivery=DeliverySettings(requires_session=True))
-    for name in map(str, range(40)):
-        send(peer, b"x", queue="sessions", properties=Properties(group_id=name))
-    for gate in world.gates:
-        gate.hold[OpenReceiver] = []
-    link = accept_session(peer, None, credit=1)
-    for gate in world.gates:
-        gate.release(OpenReceiver)
-    peer.run()
-    assert peer.is_attached(link)
-    closed, given_up = len(sent(world, CloseReceiver)), len(sent(world, GiveUpSession))
-    assert closed > 1 and given_up >= closed and len(opened(world)) == FRAGMENTS
-    link.detach()
-    peer.run()
-    assert peer.is_attached(accept_session(peer, granted_id(peer, link)))
-
-
-def test_a_fragment_that_is_away_does_not_keep_others_from_giving_a_session(
-    world: World, peer: Peer, sessions: None
-) -> None:
-    refuse(world, 1, AWAY)
-    late = accept_session(peer, None, wait_ms=1_000)
-    if not peer.is_attached(late):  # all three are at the broker that is away
-        peer.run(1_500)
-        assert str(peer.refusal(late).condition) == "com.microsoft:timeout"
-
-
-def test_a_session_is_refused_while_its_fragment_is_away(world: World, peer: Peer, sessions: None) -> None:
-    entity = world.namespace.find("sessions", QueueDescription)
-    assert entity is not None
-    store = entity.placements[fragment_of("a")].store_index
-    refuse(world, store, AWAY)
-    assert str(peer.refusal(accept_session(peer, "a")).condition) == "com.microsoft:store-offline"
-
-
-def test_the_end_of_a_link_ends_its_wait_for_a_session_in_all_fragments(world: World, peer: Peer) -> None:
-    create_queue(world, "sessions", storage=PARTITIONED, delivery=DeliverySettings(requires_session=True))
-    link = accept_session(peer, None, wait_ms=2**32 - 1)
-    link.detach()
-    peer.run()
-    assert len(sent(world, GiveUpSession)) == FRAGMENTS
-    send(peer, b"x", queue="sessions", properties=Properties(group_id="a"))
-    assert peer.is_attached(accept_session(peer, "a"))
-
-
-def test_a_session_whose_lock_ends_detaches_its_link(peer: Peer, sessions: None) -> None:
-    link = accept_session(peer, None, credit=1)
-    peer.run(61_000)
-    assert str(peer.refusal(link).condition) == "com.microsoft:session-lock-lost"
