@@ -31,9 +31,7 @@ CALLS_OF_THE_WORLD = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", 
 LONGEST = 350
 ENTRY_POINTS = {
     *("hubweir", "hubweir.__main__", "hubweir.cli.main", "hubweir.config.settings_page"),
-    # what a process that follows a catalog is started with
-    "hubweir.gateway.keeper.client",
-    "hubweir.gateway.keeper.server",
+    "hubweir.service.broker_process",  # a program, which supervisors start
     # what users of the client import
     "hubweir.client.blocking",
     "hubweir.client.blocking_processor",

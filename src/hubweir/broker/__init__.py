@@ -15,5 +15,6 @@ topic is hosted_topic.py, with a resident for each subscription; rules come to i
 Transactions in a log of either are hosted_transactions.py.
 
 The same commands as bytes are wire.py; server.py puts a broker behind a byte stream and socket_broker.py asks it from
-the other end. A broker knows nothing of AMQP, connections or rights, and not who asks.
+the other end. shared_broker.py serves calls of its own process and streams of others; remote_broker.py is their way
+there, which connects again by itself. A broker knows nothing of AMQP, connections or rights, and not who asks.
 """

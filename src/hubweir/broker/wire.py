@@ -31,6 +31,7 @@ from hubweir.amqp.types.encode import encode
 
 # Every page of the folder, so that all that travels is declared.
 from hubweir.broker.commands import (  # noqa: F401
+    broker_process,
     capture,
     forwarding,
     fragment,

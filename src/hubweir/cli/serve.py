@@ -48,7 +48,7 @@ async def _serve(settings: Settings, said: SaidNamespaces) -> None:
         loop.add_signal_handler(number, stop.set)
     # A terminal that goes away sends it too, and must not take the service with it: ignored until there is a service.
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
-    service = await Service.start(settings, said)
+    service = await _started(settings, said)
     loop.add_signal_handler(signal.SIGHUP, service.read_certificate)
     for line in greeting(service):
         _say(line)
@@ -59,6 +59,15 @@ async def _serve(settings: Settings, said: SaidNamespaces) -> None:
     _say("stopping: what was received is being settled", err=True)
     await service.stop()
     _say("stopped", err=True)
+
+
+async def _started(settings: Settings, said: SaidNamespaces) -> Parts:
+    """The service in this process, or what starts its processes and watches them."""
+    if settings.brokers == 1:
+        return await Service.start(settings, said)
+    from hubweir.service.supervisor import Supervisor
+
+    return await Supervisor.start(settings, said)
 
 
 def _say(line: str, *, err: bool = False) -> None:

@@ -76,7 +76,9 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
         least=1,
         most=64,
     )
-    brokers: int = setting(1, "broker processes; only 1 is served", least=1, most=64)
+    brokers: int = setting(
+        1, "broker processes, each with one messaging store at least; above 1 on Linux alone", least=1, most=64
+    )
     broker_seam: str = setting(
         "call", "how gateway and broker talk in one process: call, or socket (as bytes, as two processes would)"
     )
@@ -145,8 +147,6 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
             )
         if not self.key:
             raise BadSetting(f"key is empty; give the primary key of {ROOT_RULE}, or none for the development key")
-        if self.brokers != 1:
-            raise BadSetting(f"brokers is {self.brokers}; this version serves with one broker process: leave it out")
 
     @property
     def partitions_limit(self) -> int:

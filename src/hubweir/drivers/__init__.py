@@ -7,6 +7,7 @@ listening_socket.py accepts connections. system_env.py is the real Env, with the
 offload_pool.py and the end of a turn in loop_turn.py; loop_watch.py says how late the loop is, and garbage_collector.py
 holds collections short; tasks.py owns every asyncio task; open_connections.py ends all connections together.
 peer_address.py names a peer, transport_reading.py says whether it is read, descriptor_limit.py raises a limit of the
-system. broker_driver.py carries broker commands over a byte stream. No file here decides anything about hubs, rights or
-stores.
+system. broker_driver.py carries broker commands over a byte stream, unix_socket.py listens and connects for it between
+processes, and watched_process.py starts processes and sees them end. No file here decides anything about hubs, rights
+or stores.
 """

@@ -1,7 +1,9 @@
-"""A listening socket and its accept loop: plainly bound, never SO_REUSEPORT, and alive after any error of accept.
+"""A listening socket and its accept loop: plainly bound where one process listens, and alive after any error of accept.
 
 With SO_REUSEPORT a second server of the same user would silently take half of the connections; with a plain bind it
-gets an error that names the address. Running out of descriptors or memory pauses accepting for a second; what waits
+gets an error that names the address. Where several processes of one service listen on one port, they share it by
+SO_REUSEPORT, and the system spreads connections over them (Linux alone does). Their supervisor has bound it plainly
+before, and holds it from then on. Running out of descriptors or memory pauses accepting for a second; what waits
 meanwhile waits in the kernel's queue.
 """
 
@@ -29,8 +31,35 @@ class AddressTaken(HubweirError):
     """Another process listens on this address, or it cannot be bound."""
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A listening, non-blocking socket. Port 0 takes a free one. AddressTaken says which address and what to do."""
+def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
+    """A listening, non-blocking socket. Port 0 takes a free one. AddressTaken says which address and what to do.
+
+    is_shared: with other processes of this user that say so too.
+    """
+    listener = _bound(host, port, is_shared=is_shared)
+    try:
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        raise AddressTaken(f"cannot listen on {host} port {port}: {_reason(error, port)}") from None
+    return listener
+
+
+def hold(host: str, port: int, *, is_free: bool) -> socket.socket:
+    """A socket that keeps an address for processes that share it, and takes no connection itself.
+
+    is_free: nobody listens there yet, or AddressTaken as of `bind`; else those processes do. As long as one of them
+    listens, nobody can bind there plainly. Port 0 takes a free one.
+    """
+    if is_free:
+        with bind(host, port) as probe:
+            port = probe.getsockname()[1]
+    return _bound(host, port, is_shared=True)
+
+
+def _bound(host: str, port: int, *, is_shared: bool) -> socket.socket:
+    """A socket that is bound and does not listen."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -42,11 +71,11 @@ def bind(host: str, port: int) -> socket.socket:
         # SO_REUSEADDR lets a restarted server bind while old connections linger; it admits no second listener on Linux.
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.bind(address)
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
     except OSError as error:
         listener.close()
         raise AddressTaken(f"cannot listen on {host} port {port}: {_reason(error, port)}") from None

@@ -65,9 +65,12 @@ class PortSwitch:
         # Insertion order is age: the first is the oldest.
         self._undecided: dict[_Undecided, None] = {}
 
-    def listen(self, host: str, port: int) -> tuple[str, int]:
-        """Bind, listen, and return the address bound (port 0 took a free one). AddressTaken when it cannot be."""
-        listener = bind(host, port)
+    def listen(self, host: str, port: int, *, is_shared: bool = False) -> tuple[str, int]:
+        """Bind, listen, and return the address bound (port 0 took a free one). AddressTaken when it cannot be.
+
+        is_shared: see listening_socket.bind.
+        """
+        listener = bind(host, port, is_shared=is_shared)
         address = listener.getsockname()
         self._accepting.append(AcceptLoop(listener, self.adopt, self._loop))
         return address[0], address[1]

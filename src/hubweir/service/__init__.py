@@ -4,8 +4,12 @@ Start with service.py, the order of a start and of a stop; each step of a start 
 gateways and brokers both. event_loop.py says which loop it runs on. What stands where in a data folder is
 data_folder.py; where it has several messaging stores, they are served_stores.py, each of them a served_store.py. Its
 catalogs are stored_namespaces.py; gateway_start.py starts one namespace, with what a Config.json wants to be in it:
-desired_entities.py, and desired_messaging.py for queues and topics.
-part_settings.py says what the settings mean to each part. completions.py waits for what answers through a callback.
-Peers come in by listeners.py, see certificate.py, and paste client_string.py. log_renewal.py is another, short-lived
-process on a data folder: it makes one lost log anew.
+desired_entities.py, and desired_messaging.py for queues and topics. part_settings.py says what the settings mean to
+each part. completions.py waits for what answers through a callback. Peers come in by listeners.py, see certificate.py,
+and paste client_string.py. log_renewal.py is another, short-lived process on a data folder: it makes one lost log anew.
+
+Of several processes (docs/brokers.md), the one that keeps the catalogs is supervisor.py, and each of the others
+broker_process.py, told what to be by process_start.py. A supervisor has each as a supervised_process.py, with a
+heartbeat.py and a process_door.py to ask at; those that another one left are found_process.py. Their sockets lie in a
+runtime_folder.py.
 """

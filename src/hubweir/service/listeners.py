@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from hubweir.config.settings import Settings
 from hubweir.drivers.amqp_driver import AmqpDriver
@@ -15,6 +15,7 @@ from hubweir.drivers.port_switch import PortSwitch
 from hubweir.drivers.tls import BadCertificate, CertificateFiles
 from hubweir.env import Lane, Result
 from hubweir.gateway.amqp.connections import Connections
+from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.application import Application
 from hubweir.service.certificate import ServiceCertificate
@@ -60,6 +61,15 @@ class Listeners:
     def open(self) -> list[tuple[str, int]]:
         """Listen on every host and port of the settings; returns what was bound. AddressTaken names what cannot be."""
         return [self._switch.listen(host, port) for host in self._settings.host for port in self._settings.port]
+
+    def share(self, addresses: Iterable[tuple[str, int]]) -> None:
+        """Listen on addresses that other processes of this service listen on, too. AddressTaken as `open`."""
+        for host, port in addresses:
+            self._switch.listen(host, port, is_shared=True)
+
+    def broker_gone(self, broker: BrokerClient) -> None:
+        """Tell connections of a broker that went away."""
+        self._connections.broker_gone(broker)
 
     def read_certificate(self) -> None:
         """Read it again, away from the loop: it holds for connections that come from then on.

@@ -22,6 +22,7 @@ READY_LINE = "hubweir is ready"
 START_S = 30.0
 STOP_S = 20.0
 OUTPUT_LINES = 200
+OUTPUT_S = 0.5
 
 
 class ServerFailed(HubweirError):
@@ -128,7 +129,9 @@ class ServerProcess:
         process = self._process = subprocess.Popen(
             self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._environment
         )
-        threading.Thread(target=self._read, args=(process,), daemon=True).start()
+        reader = threading.Thread(target=self._read, args=(process,), daemon=True)
+        reader.start()
+        threading.Thread(target=self._wait_for, args=(process, reader), daemon=True).start()
 
     def kill9(self) -> None:
         """End it at once, without a word (SIGKILL), and wait until it is gone. Does nothing when none runs."""
@@ -168,6 +171,12 @@ class ServerProcess:
                     self._lines = [*self._lines[-OUTPUT_LINES:], line]
                     if READY_LINE in line:
                         self._ready.set()
-        # A process closes its output before it is gone: to say "ended" here already would contradict is_running.
+
+    def _wait_for(self, process: subprocess.Popen[str], reader: threading.Thread) -> None:
+        """On a thread: say that it ended when it is gone, and all that it printed was read.
+
+        Broker processes that it leaves have its output open.
+        """
         process.wait()
+        reader.join(OUTPUT_S)
         self._ended.set()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hubweir.broker.commands.broker_process import ProcessCommand
 from hubweir.broker.commands.capture import AskCaptureState, CaptureState
 from hubweir.broker.commands.command import DECLARED, Answer, Command, KeeperCommand, Owner
 from hubweir.broker.commands.forwarding import ListOpenTransfers, OpenTransfersListed
@@ -161,7 +162,10 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         assert isinstance(missing, Refusal) and missing.condition.symbol == "com.microsoft:entity-moved"
         of_fragments = {CreateFragment, OpenFragment, DeleteFragment, *HostedFragment.handlers}
         of_fragments |= {CreateTopic, OpenTopic, *HostedTopic.handlers}
-        of_others = {*of_fragments, *(made for made in DECLARED.values() if issubclass(made, KeeperCommand))}
+        of_others = {
+            *of_fragments,
+            *(made for made in DECLARED.values() if issubclass(made, KeeperCommand | ProcessCommand)),
+        }
         assert set(seen) == {made for made in DECLARED.values() if issubclass(made, Command)} - of_others
         await pair.close()
 

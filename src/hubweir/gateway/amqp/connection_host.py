@@ -36,7 +36,7 @@ from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.commands.reader import ReaderClosed
 from hubweir.drivers.amqp_driver import AmqpDriver, DriverHost
-from hubweir.errors import ServiceError
+from hubweir.errors import SERVER_BUSY, STORE_OFFLINE, ServiceError
 from hubweir.gateway.amqp.connection_claims import ConnectionClaims, Lapse
 from hubweir.gateway.amqp.connection_deadlines import ConnectionDeadlines
 from hubweir.gateway.amqp.namespace_choice import ChoosingConnection, NamespaceChoice
@@ -191,7 +191,9 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             self.wake()
 
     def describe(self, what: What, error: ServiceError, *, entity: str = "") -> AmqpError:
-        symbol = error.condition.symbol
+        # Official clients wait and try again when they are told of a server that is busy; of a store they know nothing.
+        condition = SERVER_BUSY if error.condition is STORE_OFFLINE else error.condition
+        symbol = condition.symbol
         described = self.gateway.refusals.describe(what, symbol, error.text, entity=entity, peer=self.peer)
         return AmqpError(condition=Symbol(symbol), description=described)
 

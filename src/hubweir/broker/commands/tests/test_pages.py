@@ -41,6 +41,7 @@ NUMBERS = {
     **{"UpdateAuthorizationRules": 197, "PutCatalogRule": 198, "RemoveCatalogRule": 199, "UpdateUnits": 200},
     **{"AskUsage": 201, "TellUses": 202, "LeaseUnits": 203, "CatalogFollowed": 224, "EntityAsKept": 225},
     **{"RuleAsKept": 226, "UsageTold": 227, "UnitsLent": 228},
+    **{"AskProcess": 17, "TakeClients": 18, "LetClientsGo": 19, "ProcessState": 73},
     **{"CatalogPart": 150, "CatalogChanged": 151, "UsesWanted": 152},
     **{"TransferTaken": 110, "TransferStored": 111, "OpenTransfersListed": 112},
 }

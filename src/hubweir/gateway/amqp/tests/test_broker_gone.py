@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import CloseOwner, Refusal
 from hubweir.broker.commands.producer import CloseProducer, OpenProducer
 from hubweir.broker.commands.reader import CloseReader, OpenReader, ReadEvents
-from hubweir.errors import TIMED_OUT
+from hubweir.errors import STORE_OFFLINE, TIMED_OUT
 from hubweir.gateway.amqp.tests.filled_partition import PARTITION
 from hubweir.gateway.amqp.tests.test_numbered_publisher_node import producer, send
 from hubweir.gateway.amqp.tests.world import Gate, Peer, World, event
@@ -98,3 +99,14 @@ def test_publishers_and_links_of_other_brokers_go_on(world: World, peer: Peer) -
     gone(world)
     peer.run()
     assert peer.is_attached(publisher)
+
+
+def test_what_a_broker_that_is_away_refuses_is_told_as_clients_try_again(world: World, peer: Peer) -> None:
+    world.gate.refuse[AppendEvents] = world.gate.refuse[OpenReader] = Refusal(STORE_OFFLINE, "it is away")
+    publisher = peer.sender("hub/Partitions/0")
+    peer.run()
+    publisher.send(event(b"x"), settled=False)
+    peer.run()
+    assert [outcome for _, _, outcome in peer.outcomes(publisher)] == ["com.microsoft:server-busy"]
+    assert peer.is_attached(publisher)
+    assert ended_with(peer, peer.receiver(PARTITION, credit=10)) == "com.microsoft:server-busy"

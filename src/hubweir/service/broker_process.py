@@ -1,0 +1,177 @@
+"""One of the processes of `hubweir serve --brokers N`: brokers of its stores, and gateways that follow the keeper.
+
+It is started by a supervisor, with one JSON document on standard input (process_start.py), and serves on when that
+dies. A start: brokers with their stores → sockets, so that the supervisor and the other processes reach them → the
+catalogs are followed → clients are taken when the supervisor says so, which has had the logs opened by then. A stop
+begins with the clients, so that what they sent is answered while all brokers are there.
+
+It hears no signal of a terminal. SIGTERM stops it; SIGHUP has it read its certificate again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from functools import partial
+
+from hubweir.broker.commands.broker_process import ProcessState
+from hubweir.broker.remote_broker import RemoteBroker
+from hubweir.broker.shared_broker import SharedBroker
+from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of
+from hubweir.config.token_issuer import token_issuer
+from hubweir.errors import HubweirError
+from hubweir.gateway.brokers import BrokerClient, Brokers
+from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.keeper.client import KeeperClient
+from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
+from hubweir.namespace.tiers import PROFILES
+from hubweir.service.certificate import ServiceCertificate
+from hubweir.service.event_loop import loop_factory
+from hubweir.service.part_settings import gateway_settings
+from hubweir.service.parts import Parts, unusable
+from hubweir.service.process_door import ProcessDoor
+from hubweir.service.process_start import ProcessStart
+from hubweir.service.runtime_folder import RuntimeFolder
+
+logger = logging.getLogger(__name__)
+
+
+class BrokerProcess(Parts):
+    """See the module's text. Made by `start`, on a running loop; used on that loop."""
+
+    def __init__(self, start: ProcessStart) -> None:
+        super().__init__(start.settings)
+        self._start_document = start
+        self.namespaces = start.namespaces
+        self._followed = asyncio.Event()
+        self._letting_go = asyncio.Lock()
+        self._has_let_go = False
+
+    @classmethod
+    async def start(cls, start: ProcessStart) -> BrokerProcess:
+        """Own the stores and be reached; HubweirError says what is in the way, and nothing stays open then."""
+        try:
+            process = cls(start)
+            try:
+                await process._start()
+            except BaseException:
+                await process.stop()
+                raise
+        except OSError as error:
+            raise unusable(start.settings.data, error) from error
+        return process
+
+    async def _start(self) -> None:
+        start, folder = self._start_document, RuntimeFolder.of(self.settings.data)
+        self._ends.callback(self._env.close)
+        self._certificate = ServiceCertificate(self.settings, self.namespaces)
+        own = {index: SharedBroker(self._start_broker(index)) for index in start.own_stores}
+        away = {
+            index: RemoteBroker(folder.broker(index), self._env) for index in range(start.stores) if index not in own
+        }
+        keeper = RemoteBroker(folder.keeper, self._env)
+        for remote in (keeper, *away.values()):
+            self._ends.push_async_callback(remote.stop)
+        for shared in own.values():
+            self._ends.push_async_callback(shared.close)
+        clients: list[BrokerClient] = [own.get(index) or away[index] for index in range(start.stores)]
+        self.process = self._new_process(Brokers(clients), start.process_id)
+        self._listeners = self._new_listeners()
+        self._ends.push_async_callback(self._let_clients_go)
+        self._follow_catalogs(keeper)
+        for index, shared in own.items():
+            shared.serve(folder.broker(index))
+        for remote in away.values():
+            remote.on_change(self._broker_changed)
+        for remote in (*away.values(), keeper):
+            remote.start()
+        self._open_door(folder)
+
+    def _open_door(self, folder: RuntimeFolder) -> None:
+        door = ProcessDoor(self._state, take_clients=self._take_clients, let_clients_go=self._let_clients_go)
+        shared = SharedBroker(door)
+        self._ends.push_async_callback(shared.close)
+        self._ends.push_async_callback(door.close)
+        shared.serve(folder.process(self._start_document.index))
+
+    def _follow_catalogs(self, remote: RemoteBroker) -> None:
+        """A gateway for each namespace, as soon as its catalog is known."""
+        issuer = token_issuer(self.settings)
+        hosts = hosts_of(self.settings, self.namespaces)
+        keeper = KeeperClient(self._env, remote, self._start_document.process_id)
+        self._ends.callback(keeper.stop)
+        remote.on_change(lambda broker: keeper.came() if broker.is_up else keeper.went())
+        order = [each.name for each in self.namespaces]  # the first is the default
+        left = len(order)
+
+        def known(wanted: NamespaceSettings, followed: FollowedNamespace) -> None:
+            nonlocal left
+            Gateway(self.process, followed, gateway_settings(self.settings, wanted, hosts[wanted.name], issuer))
+            left -= 1
+            if not left:
+                self.process.gateways.sort(key=lambda gateway: order.index(gateway.settings.namespace))
+                self._followed.set()
+
+        for wanted in self.namespaces:
+            profile = PROFILES[wanted.profile]
+            keeper.follow(wanted.name, profile=profile, host=wanted.name, on_first=partial(known, wanted))
+        if issuer is not None:
+            self._follow(issuer)
+
+    def _broker_changed(self, broker: RemoteBroker) -> None:
+        if not broker.is_up:
+            self._listeners.broker_gone(broker)
+
+    # What the supervisor asks for
+
+    def _state(self) -> ProcessState:
+        start = self._start_document
+        addresses = tuple(f"{host}:{port}" for host, port in start.addresses)
+        count = self._listeners.connection_count
+        return ProcessState(start.process_id, start.index, start.digest, addresses, count, self.ready)
+
+    async def _take_clients(self) -> None:
+        await self._followed.wait()
+        if not self.ready and not self._has_let_go:
+            self._listeners.share(self._start_document.addresses)
+            self.addresses = list(self._start_document.addresses)
+            self._watch_loop()
+            self.ready = True
+
+    async def _let_clients_go(self) -> None:
+        async with self._letting_go:
+            if not self._has_let_go:
+                self.ready = False
+                self._has_let_go = True
+                await self._listeners.close(grace_ms=self.settings.stop_grace_ms)
+
+
+async def _run(start: ProcessStart) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGINT, lambda: None)
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
+    process = await BrokerProcess.start(start)
+    loop.add_signal_handler(signal.SIGHUP, process.read_certificate)
+    await stop.wait()
+    await process.stop()
+
+
+def main() -> None:
+    """The whole life of the process; exit code 1 when it cannot start, and the log says why."""
+    start = ProcessStart.decode(sys.stdin.buffer.read())
+    shown = f"%(asctime)s %(levelname)s process {start.index} %(name)s: %(message)s"
+    logging.basicConfig(level=logging.INFO, format=shown, stream=sys.stderr)
+    try:
+        with asyncio.Runner(loop_factory=loop_factory(start.settings.loop)) as runner:
+            runner.run(_run(start))
+    except HubweirError as error:
+        logger.error("it ends: %s", error)  # the text is for people
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Broker processes that a supervisor which died has left: asked who they are, kept or ended by the next one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from hubweir.broker.commands.broker_process import AskProcess, ProcessState
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.remote_broker import RemoteBroker
+from hubweir.drivers.watched_process import WatchedProcess
+from hubweir.env import Env
+
+logger = logging.getLogger(__name__)
+
+ANSWER_S = 3.0  # a process that lives answers within milliseconds
+END_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One that serves on. life: the process, watched."""
+
+    state: ProcessState
+    life: WatchedProcess
+
+
+async def ask_process(path: Path, env: Env) -> ProcessState | None:
+    """What the process that listens on a path says of itself; None when it says nothing in time."""
+    said: asyncio.Future[ProcessState | None] = asyncio.get_running_loop().create_future()
+
+    def answered(answer: Answer) -> None:
+        if not said.done():
+            said.set_result(answer if isinstance(answer, ProcessState) else None)
+
+    way = RemoteBroker(path, env)
+    way.on_change(lambda broker: broker.submit(AskProcess(), answered) if broker.is_up else None)
+    way.start()
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            return await said
+    except TimeoutError:
+        return None
+    finally:
+        await way.stop()
+
+
+async def end_found(index: int, life: WatchedProcess, *, answers: bool) -> None:
+    """End one that is not of use, and wait until it is gone: its stores are free then."""
+    logger.warning("broker process %d of an earlier supervisor is ended (pid %d)", index, life.pid)
+    if answers:
+        life.send(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(END_S):
+                await life.ended()
+        except TimeoutError:
+            logger.error("it did not end within %.0f s: it is killed", END_S)
+    await life.kill()

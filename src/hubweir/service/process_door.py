@@ -1,0 +1,55 @@
+"""What a broker process answers its supervisor, apart from its brokers (broker/commands/broker_process.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from hubweir.broker.commands.broker_process import AskProcess, LetClientsGo, ProcessState, TakeClients
+from hubweir.broker.commands.command import Answer, Command, Push
+from hubweir.broker.commands.process import CloseOwner, Done
+from hubweir.broker.refusals import refusal_of
+from hubweir.drivers.tasks import Tasks
+from hubweir.errors import NOT_ALLOWED, HubweirError, ServiceError
+
+
+class ProcessDoor:
+    """A target of commands (broker/server.py). state: asked at each AskProcess."""
+
+    def __init__(
+        self,
+        state: Callable[[], ProcessState],
+        *,
+        take_clients: Callable[[], Awaitable[None]],
+        let_clients_go: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.on_push: Callable[[Push], None] | None = None
+        self._state = state
+        self._take_clients = take_clients
+        self._let_clients_go = let_clients_go
+        self._tasks = Tasks("what the supervisor asked for")
+
+    def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
+        match command:
+            case AskProcess():
+                on_answer(self._state())
+            case TakeClients():
+                self._tasks.start(self._answer_when(self._take_clients(), on_answer), name="take clients")
+            case LetClientsGo():
+                self._tasks.start(self._answer_when(self._let_clients_go(), on_answer), name="let clients go")
+            case CloseOwner():
+                on_answer(Done())  # nothing here belongs to anybody
+            case _:
+                text = f"a broker process itself takes no {type(command).__name__}; its brokers may"
+                on_answer(refusal_of(ServiceError(NOT_ALLOWED, text)))
+
+    async def close(self) -> None:
+        """Give up what is being answered."""
+        await self._tasks.stop()
+
+    async def _answer_when(self, done: Awaitable[None], on_answer: Callable[[Answer], None]) -> None:
+        try:
+            await done
+        except (HubweirError, OSError) as error:
+            on_answer(refusal_of(error))
+        else:
+            on_answer(Done())

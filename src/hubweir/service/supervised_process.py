@@ -1,0 +1,162 @@
+"""One broker process as its supervisor keeps it: started, found or ended, and started again whenever it ends.
+
+A process that ends is started again at once; one that ends again and again, ever later, up to every 5 s. One that says
+nothing for long is killed, and waited for until it is gone: never are there two owners of a store (rule R14).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from hubweir.broker.commands.broker_process import LetClientsGo, TakeClients
+from hubweir.broker.commands.command import Command
+from hubweir.broker.commands.process import Refusal
+from hubweir.broker.remote_broker import RemoteBroker
+from hubweir.drivers.watched_process import WatchedProcess
+from hubweir.env import Env
+from hubweir.service.completions import answer
+from hubweir.service.heartbeat import Heartbeat
+
+logger = logging.getLogger(__name__)
+
+FIRST_DELAY_S, LAST_DELAY_S = 0.05, 5.0
+STEADY_S = 10.0  # who lived so long starts again at once
+STOP_S = 20.0  # for a process that was asked to end: the stores write what is pending
+
+
+class SupervisedProcess:
+    """See the module's text. index: 0 … number of processes - 1. life: the process that there is now."""
+
+    def __init__(
+        self,
+        index: int,
+        env: Env,
+        door: RemoteBroker,
+        brokers: Sequence[RemoteBroker],
+        *,
+        spawn: Callable[[], tuple[int, WatchedProcess]],
+        on_up: Callable[[SupervisedProcess], Awaitable[None]],
+        on_serving: Callable[[], None],
+        on_ended: Callable[[SupervisedProcess], None],
+    ) -> None:
+        """door, brokers: the ways to the process itself and to the brokers that it has, connected by whoever made them.
+
+        spawn: starts it, and says under which process id. on_up: waited for when it can be reached, before it takes
+        clients.
+        """
+        self.index = index
+        self.process_id = 0
+        self.life: WatchedProcess | None = None
+        self.is_serving = False
+        self.starts = 0
+        self._env = env
+        self._door = door
+        self._brokers = tuple(brokers)
+        self._spawn = spawn
+        self._on_up = on_up
+        self._on_serving = on_serving
+        self._on_ended = on_ended
+        self._is_stopping = False
+        self._changed = asyncio.Event()
+        for way in (door, *brokers):
+            way.on_change(lambda _: self._changed.set())
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it, and all its brokers, can be reached."""
+        return self._door.is_up and all(broker.is_up for broker in self._brokers)
+
+    async def keep(self, found: tuple[int, WatchedProcess] | None = None) -> None:
+        """Keep it alive until `stop`. found: one of an earlier supervisor, with its process id."""
+        delay_s = FIRST_DELAY_S
+        while not self._is_stopping:
+            began_ms = self._env.monotonic_ms()
+            self.process_id, self.life = found or await self._spawned()
+            found = None
+            await self._live(self.life)
+            if self._env.monotonic_ms() - began_ms > STEADY_S * 1_000:
+                delay_s = FIRST_DELAY_S
+            if not self._is_stopping:
+                await asyncio.sleep(delay_s)
+            delay_s = min(2 * delay_s, LAST_DELAY_S)
+
+    async def let_clients_go(self) -> None:
+        """Have it end its connections. From now on it is not started again."""
+        self._is_stopping = True
+        if self.is_serving:
+            self.is_serving = False
+            await self._ask(LetClientsGo())
+
+    async def stop(self) -> None:
+        """End it, and wait until it is gone."""
+        self._is_stopping = True
+        life = self.life
+        if life is None:
+            return
+        life.send(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(STOP_S):
+                await life.ended()
+        except TimeoutError:
+            logger.error("broker process %d did not end within %.0f s: it is killed", self.index, STOP_S)
+            await life.kill()
+
+    # Inside
+
+    async def _live(self, life: WatchedProcess) -> None:
+        """One life, from its start to its end."""
+        self.starts += 1
+        life.when_ended(self._changed.set)
+        heart = Heartbeat(self._env, self._door, self._stalled)
+        heart.start()
+        await self._serve(life)
+        await life.ended()
+        heart.stop()
+        self.is_serving = False
+        self._on_ended(self)
+        if not self._is_stopping:
+            logger.error("broker process %d ended by itself: %s", self.index, _how(life))
+
+    async def _spawned(self) -> tuple[int, WatchedProcess]:
+        """A new life. The system may have no room for one now."""
+        while True:
+            try:
+                return self._spawn()
+            except OSError as error:
+                logger.error("broker process %d cannot be started now: %s", self.index, error)
+                await asyncio.sleep(LAST_DELAY_S)
+
+    async def _serve(self, life: WatchedProcess) -> None:
+        """Have it take clients as soon as it can be reached; comes back at once when it ends before."""
+        while not self.is_up and not life.has_ended:
+            self._changed.clear()
+            await self._changed.wait()
+        if life.has_ended or self._is_stopping:
+            return
+        await self._on_up(self)
+        if not self._is_stopping and await self._ask(TakeClients()):
+            self.is_serving = True
+            self._on_serving()
+
+    async def _ask(self, command: Command) -> bool:
+        """Whether it did so; the log says why not."""
+        said = await answer(partial(self._door.submit, command))
+        if isinstance(said, Refusal):
+            logger.error("broker process %d: %s: %s", self.index, type(command).__name__, said.text)
+        return not isinstance(said, Refusal)
+
+    def _stalled(self) -> None:
+        logger.error("broker process %d answers no more: it is killed", self.index)
+        if self.life is not None:
+            self.life.send(signal.SIGKILL)
+
+
+def _how(life: WatchedProcess) -> str:
+    code = life.exit_code
+    if code is None:
+        return "it was not ours, so that its exit code is not known"
+    return f"by signal {-code}" if code < 0 else f"with exit code {code}"

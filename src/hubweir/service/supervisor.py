@@ -1,0 +1,243 @@
+"""`hubweir serve --brokers N`: starts N broker processes, watches them, and keeps the catalogs.
+
+It alone holds the lock of the data folder and changes catalogs; for each namespace it has a gateway without listeners,
+whose keeper does so. Clients never reach it. What it asks brokers goes over their sockets, and every broker process
+follows its catalogs over keeper.sock.
+
+A start: the data folder with its lock and format → catalogs → certificate → the ports, which nobody else may have →
+broker processes → gateways, which have every log opened → keeper.sock → each process takes clients. It is ready when
+all of them do. A stop: every process lets its clients go → then each ends, with the idle marks of its logs → the
+catalogs → the lock. A broker process that ends is started again; its logs are opened before it takes clients.
+
+When it dies, broker processes serve on, and changes of catalogs wait. The next one takes the lock, keeps those
+processes that answer and were started with the same settings, and ends the others before it starts any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from hubweir.broker.remote_broker import RemoteBroker
+from hubweir.broker.shared_broker import SharedBroker
+from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
+from hubweir.config.settings import BadSetting, Settings
+from hubweir.config.token_issuer import token_issuer
+from hubweir.drivers.listening_socket import hold
+from hubweir.drivers.tasks import Tasks
+from hubweir.drivers.unix_socket import listener_pid
+from hubweir.drivers.watched_process import WatchedProcess
+from hubweir.errors import HubweirError
+from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.catalog_keeper import CatalogKeeper
+from hubweir.gateway.keeper.server import KeeperServer
+from hubweir.gateway.namespace_units import NamespaceUnits
+from hubweir.service.certificate import ServiceCertificate
+from hubweir.service.completions import answer
+from hubweir.service.data_folder import store_count
+from hubweir.service.found_process import Found, ask_process, end_found
+from hubweir.service.parts import Parts, unusable
+from hubweir.service.process_start import ProcessStart, own_stores
+from hubweir.service.runtime_folder import RuntimeFolder
+from hubweir.service.supervised_process import SupervisedProcess
+
+logger = logging.getLogger(__name__)
+
+PROGRAM = (sys.executable, "-m", "hubweir.service.broker_process")
+PROCESS_ID_BYTES = 4
+
+
+class BrokerProcessFailed(HubweirError):
+    """A broker process ended before the service was ready; its log says why."""
+
+
+class Supervisor(Parts):
+    """See the module's text. Made by `start`, on a running loop; used on that loop."""
+
+    _folder: RuntimeFolder
+    _keeper: KeeperServer
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.processes: tuple[SupervisedProcess, ...] = ()
+        self._stores = 1
+        self._tasks = Tasks("supervisor")
+        self._changed = asyncio.Event()
+        self._is_open = asyncio.Event()  # gateways are there, and had the logs opened
+        self._failed: int | None = None  # the index of a process that ended during the start
+
+    @classmethod
+    async def start(cls, settings: Settings, said: SaidNamespaces | None = None) -> Supervisor:
+        """Start everything; HubweirError says what is in the way, and nothing stays open then. As of Service."""
+        said = said_namespaces(settings) if said is None else said
+        try:
+            supervisor = cls(settings)
+            try:
+                await supervisor._start(said)
+            except BaseException:
+                await supervisor.stop()
+                raise
+        except OSError as error:
+            raise unusable(settings.data, error) from error
+        return supervisor
+
+    def read_certificate(self) -> None:
+        """Have every process read certificate, key and the CAs of clients again."""
+        for process in self.processes:
+            if process.life is not None:
+                process.life.send(signal.SIGHUP)
+
+    # Steps
+
+    async def _start(self, said: SaidNamespaces) -> None:
+        if sys.platform != "linux":
+            raise BadSetting("brokers is above 1, and only Linux spreads connections over processes: leave it out here")
+        token_issuer(self.settings)  # what is wrong with it is told once, here
+        self._own_data_folder()
+        stored = await self._open_catalogs()
+        hosts = self._choose_namespaces(said, stored)
+        self._certificate = ServiceCertificate(self.settings, self.namespaces)
+        self._folder = RuntimeFolder.of(self.settings.data)
+        self._stores = max(
+            self.settings.stores,
+            self.settings.brokers,
+            store_count(self._files),
+            max(stored.stores, default=0) + 1,
+        )
+        found = await self._find()
+        self._hold_addresses(found)
+        keeper, ways = self._reach()
+        self._keep_processes(ways, found)
+        await self._all(lambda each: each.is_up)
+        await self._start_gateways(stored, hosts, None)
+        self._keeper.expect(each.state.process_id for each in found.values())
+        keeper.serve(self._folder.keeper)
+        self._is_open.set()
+        await self._all(lambda each: each.is_serving)
+        self.ready = True
+
+    async def _find(self) -> dict[int, Found]:
+        """The processes of an earlier supervisor that serve on, by index; all others that it left are ended."""
+        found: dict[int, Found] = {}
+        left = []
+        for index in self._folder.processes():
+            path = self._folder.process(index)
+            pid = listener_pid(path)
+            life = None if pid is None else WatchedProcess.found(pid)
+            if life is None:
+                continue
+            state = await ask_process(path, self._env)
+            is_ours = state is not None and state.start == self._document(index, 0).digest
+            if state is not None and is_ours and state.index == index < self.settings.brokers:
+                found[index] = Found(state, life)
+            else:
+                left.append(end_found(index, life, answers=state is not None))
+        await asyncio.gather(*left)
+        return found
+
+    def _hold_addresses(self, found: Mapping[int, Found]) -> None:
+        """Keep the ports for the processes. Those that were found have them already."""
+        known = next((each.state.addresses for each in found.values()), ())
+        asked = [(host, port) for host in self.settings.host for port in self.settings.port]
+        for place, (host, port) in enumerate(asked):
+            if known:
+                port = int(known[place].rpartition(":")[2])
+            held = hold(host, port, is_free=not known)
+            self._ends.callback(held.close)
+            self.addresses.append((host, held.getsockname()[1]))
+
+    def _reach(self) -> tuple[SharedBroker, list[RemoteBroker]]:
+        """The keeper behind its socket, which nobody can connect to yet, and the ways to all brokers."""
+        ways = [self._way(self._folder.broker(index)) for index in range(self._stores)]
+        self.process = self._new_process(Brokers(ways), self._new_id())
+        self._keeper = KeeperServer(self.process)
+        shared = SharedBroker(self._keeper)
+        self._keeper.on_dead = shared.end_streams_of
+        self._ends.push_async_callback(shared.close)
+        return shared, ways
+
+    def _keep_processes(self, ways: Sequence[RemoteBroker], found: Mapping[int, Found]) -> None:
+        count = self.settings.brokers
+        self.processes = tuple(
+            SupervisedProcess(
+                index,
+                self._env,
+                self._way(self._folder.process(index)),
+                [ways[store] for store in own_stores(index, processes=count, stores=self._stores)],
+                spawn=partial(self._spawn, index),
+                on_up=self._open_logs,
+                on_ended=self._ended,
+                on_serving=self._changed.set,
+            )
+            for index in range(count)
+        )
+        self._ends.push_async_callback(self._end_processes)
+        for process in self.processes:
+            one = found.get(process.index)
+            known = None if one is None else (one.state.process_id, one.life)
+            self._tasks.start(process.keep(known), name=f"broker process {process.index}")
+
+    def _way(self, path: Path) -> RemoteBroker:
+        way = RemoteBroker(path, self._env)
+        way.on_change(lambda _: self._changed.set())
+        self._ends.push_async_callback(way.stop)
+        way.start()
+        return way
+
+    def _new_id(self) -> int:
+        """Of one life of a process: no other has had it."""
+        return int.from_bytes(self._env.random_bytes(PROCESS_ID_BYTES)) >> 1
+
+    def _document(self, index: int, process_id: int) -> ProcessStart:
+        return ProcessStart(
+            settings=self.settings,
+            namespaces=self.namespaces,
+            index=index,
+            process_id=process_id,
+            stores=self._stores,
+            addresses=tuple(self.addresses),
+        )
+
+    def _spawn(self, index: int) -> tuple[int, WatchedProcess]:
+        process_id = self._new_id()
+        return process_id, WatchedProcess.spawn((*PROGRAM, str(index)), self._document(index, process_id).encode())
+
+    # What happens to processes
+
+    async def _open_logs(self, process: SupervisedProcess) -> None:
+        """Have all logs opened that lie in its stores, and tell its brokers what a life before was told."""
+        await self._is_open.wait()
+        stores = own_stores(process.index, processes=self.settings.brokers, stores=self._stores)
+        for gateway in self.process.gateways:
+            assert isinstance(gateway.keeper, CatalogKeeper) and isinstance(gateway.units, NamespaceUnits)
+            for problem in await answer(partial(gateway.keeper.open_stores, stores)):
+                logger.error("not served yet: %s", problem.text)
+            for store in stores:
+                gateway.units.broker_came(self.process.brokers.of_store(store))
+
+    def _ended(self, process: SupervisedProcess) -> None:
+        self._keeper.gone(process.process_id)
+        if not self.ready:
+            self._failed = process.index
+        self._changed.set()
+
+    async def _all(self, holds: Callable[[SupervisedProcess], bool]) -> None:
+        """Wait until something holds for every process. BrokerProcessFailed when one ends before."""
+        while not all(map(holds, self.processes)):
+            if self._failed is not None:
+                raise BrokerProcessFailed(
+                    f"broker process {self._failed} ended before the service was ready; the log above says why"
+                )
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _end_processes(self) -> None:
+        """First all let their clients go: what those sent is answered by brokers of any process."""
+        await asyncio.gather(*(process.let_clients_go() for process in self.processes))
+        await asyncio.gather(*(process.stop() for process in self.processes))
+        await self._tasks.stop()

@@ -1,0 +1,84 @@
+"""Processes that an earlier supervisor left: asked who they are, and ended for certain."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from hubweir.broker.commands.broker_process import ProcessState
+from hubweir.broker.shared_broker import SharedBroker
+from hubweir.drivers.system_env import SystemEnv
+from hubweir.drivers.watched_process import WatchedProcess
+from hubweir.service import found_process
+from hubweir.service.found_process import ask_process, end_found
+from hubweir.service.process_door import ProcessDoor
+from hubweir.testing.event_loops import run_on
+from hubweir.testing.memory_files import MemoryFiles
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are watched on Linux alone")
+STATE = ProcessState(7, 1, "digest", ("127.0.0.1:1",), 0, True)
+
+
+async def nothing() -> None:
+    """Nobody asks for it here."""
+
+
+def test_one_that_lives_says_who_it_is(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        env = SystemEnv(MemoryFiles())
+        shared = SharedBroker(ProcessDoor(lambda: STATE, take_clients=nothing, let_clients_go=nothing))
+        shared.serve(tmp_path / "process-1.sock")
+        assert await ask_process(tmp_path / "process-1.sock", env) == STATE
+        await shared.close()
+        env.close()
+
+    run_on("asyncio", scenario())
+
+
+def test_one_that_does_not_answer_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_process, "ANSWER_S", 0.1)
+
+    async def scenario() -> None:
+        env = SystemEnv(MemoryFiles())
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.bind(str(tmp_path / "process-1.sock"))
+            silent.listen()
+            assert await ask_process(tmp_path / "process-1.sock", env) is None
+        env.close()
+
+    run_on("asyncio", scenario())
+
+
+@pytest.mark.parametrize(("answers", "number"), [(True, signal.SIGTERM), (False, signal.SIGKILL)])
+def test_one_that_answers_is_asked_to_end_and_one_that_does_not_is_killed(
+    answers: bool, number: signal.Signals
+) -> None:
+    async def scenario() -> None:
+        life = WatchedProcess.spawn([sys.executable, "-c", "import time; time.sleep(60)"], b"")
+        await end_found(0, life, answers=answers)
+        assert life.exit_code == -number
+
+    run_on("asyncio", scenario())
+
+
+def test_one_that_does_not_end_when_asked_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_process, "END_S", 0.1)
+    ready = tmp_path / "ready"
+    program = (
+        "import pathlib, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        f"pathlib.Path({str(ready)!r}).touch(); time.sleep(60)"
+    )
+
+    async def scenario() -> None:
+        life = WatchedProcess.spawn([sys.executable, "-c", program], b"")
+        while not ready.exists():
+            await asyncio.sleep(0.005)
+        await end_found(0, life, answers=True)
+        assert life.exit_code == -signal.SIGKILL
+
+    run_on("asyncio", scenario())

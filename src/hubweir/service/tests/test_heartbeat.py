@@ -1,0 +1,96 @@
+"""A process that says nothing for long is stalled; one that is slow, or was not asked, is not."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hubweir.broker.commands.broker_process import AskProcess, ProcessState
+from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.process import Refusal
+from hubweir.errors import STORE_OFFLINE
+from hubweir.service.heartbeat import BEAT_MS, STALLED_BEATS, START_BEATS, Heartbeat
+from hubweir.testing.simulated_env import SimulatedEnv
+
+STATE = ProcessState(1, 0, "", (), 0, True)
+
+
+class Door:
+    """Keeps questions, and answers those that it is told to."""
+
+    def __init__(self) -> None:
+        self.questions: list[Callable[[Answer], None]] = []
+        self.answers: Answer | None = None
+
+    def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
+        assert command == AskProcess()
+        self.questions.append(on_answer)
+        if self.answers is not None:
+            on_answer(self.answers)
+
+
+def started() -> tuple[SimulatedEnv, Any, Heartbeat, list[int]]:
+    env, door, stalled = SimulatedEnv(1), Door(), []
+    heart = Heartbeat(env, door, lambda: stalled.append(env.monotonic_ms()))  # type: ignore[arg-type]
+    heart.start()
+    return env, door, heart, stalled
+
+
+def test_a_process_that_answers_lives_for_ever() -> None:
+    env, door, heart, stalled = started()
+    door.answers = STATE
+    env.run_for(3 * START_BEATS * BEAT_MS)
+    assert (stalled, heart.state) == ([], STATE)
+    assert len(door.questions) >= 2 * START_BEATS
+
+
+def test_silence_of_ten_seconds_is_a_stall_and_is_told_once() -> None:
+    env, door, heart, stalled = started()
+    door.answers = STATE
+    env.run_for(5 * BEAT_MS)
+    door.answers, begun = None, env.monotonic_ms()
+    env.run_for(10_000 - BEAT_MS)
+    assert stalled == []
+    env.run_for(60_000)
+    assert len(stalled) == 1
+    assert 10_000 <= stalled[0] - begun <= 10_000 + 2 * BEAT_MS
+    assert heart.state == STATE
+
+
+def test_one_question_is_asked_at_a_time_and_its_late_answer_counts() -> None:
+    env, door, heart, stalled = started()
+    env.run_for(STALLED_BEATS * BEAT_MS)
+    assert len(door.questions) == 1
+    door.questions[0](STATE)
+    env.run_for(BEAT_MS)
+    assert (len(door.questions), heart.state, stalled) == (2, STATE, [])
+
+
+def test_a_process_that_starts_has_longer() -> None:
+    env, _, _, stalled = started()
+    env.run_for(START_BEATS * BEAT_MS)
+    assert stalled == []
+    env.run_for(2 * BEAT_MS)
+    assert len(stalled) == 1
+
+
+def test_a_refusal_is_no_answer_and_it_is_asked_again() -> None:
+    env, door, _, stalled = started()
+    door.answers = Refusal(STORE_OFFLINE, "away")
+    env.run_for((START_BEATS + 2) * BEAT_MS)
+    assert len(stalled) == 1
+    assert len(door.questions) == START_BEATS
+
+
+def test_who_was_stopped_itself_for_long_finds_nobody_stalled() -> None:
+    """The timer of a process that was stopped rings once, however long that was."""
+    env, door, heart, stalled = started()
+    door.answers = STATE
+    env.run_for(BEAT_MS)
+    heart._beat()  # an hour late
+    assert stalled == []
+
+
+def test_when_it_is_stopped_nobody_is_asked() -> None:
+    env, door, heart, stalled = started()
+    heart.stop()
+    env.run_for(2 * START_BEATS * BEAT_MS)
+    assert (door.questions, stalled) == ([], [])

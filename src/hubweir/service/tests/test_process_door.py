@@ -1,0 +1,91 @@
+"""What a broker process answers its supervisor."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from hubweir.broker.commands.broker_process import AskProcess, LetClientsGo, ProcessState, TakeClients
+from hubweir.broker.commands.command import Answer, Command, Owner
+from hubweir.broker.commands.process import AskCounters, CloseOwner, Done, Refusal
+from hubweir.drivers.listening_socket import AddressTaken
+from hubweir.service.process_door import ProcessDoor
+from hubweir.testing.event_loops import run_on
+
+STATE = ProcessState(1, 0, "d", ("127.0.0.1:1",), 3, True)
+
+
+class Process:
+    """Waits, when it is asked, until it is let go on."""
+
+    def __init__(self) -> None:
+        self.go_on = asyncio.Event()
+        self.error: Exception | None = None
+        self.did: list[str] = []
+        self.door = ProcessDoor(
+            lambda: STATE, take_clients=lambda: self._do("take"), let_clients_go=lambda: self._do("let go")
+        )
+
+    async def _do(self, what: str) -> None:
+        self.did.append(what)
+        await self.go_on.wait()
+        if self.error is not None:
+            raise self.error
+
+    def ask(self, command: Command) -> list[Answer]:
+        answers: list[Answer] = []
+        self.door.submit(command, answers.append)
+        return answers
+
+
+def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    def run() -> None:
+        run_on("asyncio", test())
+
+    run.__name__ = test.__name__
+    return run
+
+
+@on_a_loop
+async def test_it_says_at_once_how_it_is() -> None:
+    assert Process().ask(AskProcess()) == [STATE]
+
+
+@on_a_loop
+async def test_clients_are_taken_and_let_go_and_the_answer_comes_when_that_is_done() -> None:
+    process = Process()
+    answers = process.ask(TakeClients()), process.ask(LetClientsGo())
+    await asyncio.sleep(0)
+    assert (process.did, answers) == (["take", "let go"], ([], []))
+    process.go_on.set()
+    await asyncio.sleep(0.01)
+    assert answers == ([Done()], [Done()])
+
+
+@on_a_loop
+async def test_what_keeps_it_from_listening_is_the_answer() -> None:
+    process = Process()
+    process.error = AddressTaken("cannot listen on 127.0.0.1 port 5671")
+    answers = process.ask(TakeClients())
+    process.go_on.set()
+    await asyncio.sleep(0.01)
+    assert isinstance(answers[0], Refusal)
+    assert answers[0].text == "cannot listen on 127.0.0.1 port 5671"
+
+
+@on_a_loop
+async def test_commands_of_brokers_are_refused_and_the_end_of_a_supervisor_is_nothing() -> None:
+    process = Process()
+    [refusal] = process.ask(AskCounters())
+    assert isinstance(refusal, Refusal)
+    assert "takes no AskCounters" in refusal.text
+    assert process.ask(CloseOwner(Owner(1, -1))) == [Done()]
+    assert process.did == []
+
+
+@on_a_loop
+async def test_the_end_of_the_process_answers_nobody() -> None:
+    process = Process()
+    answers = process.ask(TakeClients())
+    await asyncio.sleep(0)
+    await process.door.close()
+    assert answers == []

@@ -1,0 +1,69 @@
+"""One data folder leads to one short folder of sockets, of its user alone."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hubweir.service import runtime_folder
+from hubweir.service.runtime_folder import RuntimeFolder, RuntimeFolderUnusable
+
+SOCKET_PATH_LIMIT = 107  # of Linux, without the zero at its end
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In the place of /tmp."""
+    made = tmp_path / "place"
+    made.mkdir()
+    monkeypatch.setattr(runtime_folder, "_FIXED_PLACE", made)
+    return made
+
+
+def test_one_data_folder_leads_to_one_folder_however_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (tmp_path / "link").symlink_to(data)
+    monkeypatch.chdir(tmp_path)
+    found = {RuntimeFolder.of(name).path for name in (str(data), "data", "./data/", str(tmp_path / "link"))}
+    assert len(found) == 1
+    assert RuntimeFolder.of("other").path not in found
+    assert all(path.stat().st_mode & 0o777 == 0o700 for path in (*found, *(each.parent for each in found)))
+
+
+def test_paths_are_short_whatever_the_data_folder_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime_folder, "_FIXED_PLACE", Path("/tmp"))
+    folder = RuntimeFolder.of("/nowhere" + "/long" * 200)
+    assert all(
+        len(str(path)) < SOCKET_PATH_LIMIT // 2 for path in (folder.keeper, folder.broker(63), folder.process(63))
+    )
+    folder.path.rmdir()
+
+
+def test_processes_that_listened_are_found_and_nothing_else() -> None:
+    folder = RuntimeFolder.of("data")
+    for path in (
+        folder.process(10),
+        folder.process(2),
+        folder.broker(1),
+        folder.keeper,
+        folder.path / "process-x.sock",
+    ):
+        path.touch()
+    assert folder.processes() == [2, 10]
+
+
+def test_a_folder_that_others_may_look_into_is_refused(place: Path) -> None:
+    folder = RuntimeFolder.of("data")
+    folder.path.chmod(0o750)
+    with pytest.raises(RuntimeFolderUnusable, match=f"{folder.path} .* remove it"):
+        RuntimeFolder.of("data")
+
+
+def test_a_link_in_its_place_is_refused(tmp_path: Path, place: Path) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (place / f"hubweir-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RuntimeFolderUnusable):
+        RuntimeFolder.of("data")

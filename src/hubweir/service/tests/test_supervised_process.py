@@ -1,0 +1,241 @@
+"""One broker process as its supervisor keeps it. The process is a real one that does nothing; its sockets are not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from hubweir.broker.commands.broker_process import LetClientsGo, TakeClients
+from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.process import Done, Refusal
+from hubweir.drivers.system_env import SystemEnv
+from hubweir.drivers.watched_process import WatchedProcess
+from hubweir.errors import STORE_OFFLINE
+from hubweir.service import supervised_process
+from hubweir.service.supervised_process import SupervisedProcess
+from hubweir.testing.event_loops import run_on
+from hubweir.testing.memory_files import MemoryFiles
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are watched on Linux alone")
+WAITS = "import time; time.sleep(60)"
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+
+
+class Way:
+    """Stands for a RemoteBroker."""
+
+    def __init__(self) -> None:
+        self.is_up = False
+        self.asked: list[Command] = []
+        self.refuses = False
+        self._listeners: list[Callable[[Way], None]] = []
+
+    def on_change(self, listener: Callable[[Way], None]) -> None:
+        self._listeners.append(listener)
+
+    def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
+        self.asked.append(command)
+        on_answer(Refusal(STORE_OFFLINE, "not now") if self.refuses else Done())
+
+    def set(self, is_up: bool) -> None:
+        self.is_up = is_up
+        for listener in self._listeners:
+            listener(self)
+
+
+class World:
+    def __init__(self, program: str = WAITS) -> None:
+        self.env = SystemEnv(MemoryFiles())
+        self.program = program
+        self.door, self.brokers = Way(), [Way(), Way()]
+        self.seen: list[object] = []
+        self.lives: list[WatchedProcess] = []
+        self.may_open = asyncio.Event()
+        self.may_open.set()
+        self.process = SupervisedProcess(
+            3,
+            self.env,
+            self.door,  # type: ignore[arg-type]
+            self.brokers,  # type: ignore[arg-type]
+            spawn=self._spawn,
+            on_up=self._up,
+            on_serving=lambda: self.seen.append("serving"),
+            on_ended=lambda process: self.seen.append(("ended", process.process_id)),
+        )
+
+    def _spawn(self) -> tuple[int, WatchedProcess]:
+        self.lives.append(WatchedProcess.spawn([sys.executable, "-c", self.program], b""))
+        return 100 + len(self.lives), self.lives[-1]
+
+    async def _up(self, process: SupervisedProcess) -> None:
+        assert process is self.process
+        self.seen.append("up")
+        await self.may_open.wait()
+
+    def set(self, is_up: bool) -> None:
+        for way in (*self.brokers, self.door):
+            way.set(is_up)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            await asyncio.sleep(0.002)
+
+    async def close(self, keeping: asyncio.Future[None]) -> None:
+        await self.process.stop()
+        await keeping
+        self.env.close()
+
+
+def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    def run() -> None:
+        run_on("asyncio", test())
+
+    run.__name__ = test.__name__
+    return run
+
+
+@on_a_loop
+async def test_it_takes_clients_when_all_its_sockets_answer_and_its_logs_are_open() -> None:
+    world = World()
+    keeping = asyncio.ensure_future(world.process.keep())
+    world.may_open.clear()
+    world.brokers[0].set(True)
+    world.door.set(True)
+    await asyncio.sleep(0.02)
+    assert (world.seen, world.process.is_up) == ([], False)
+    world.brokers[1].set(True)
+    await world.until(lambda: world.seen == ["up"])
+    assert world.door.asked == []
+    world.may_open.set()
+    await world.until(lambda: world.process.is_serving)
+    assert (world.door.asked, world.seen) == ([TakeClients()], ["up", "serving"])
+    await world.close(keeping)
+
+
+@on_a_loop
+async def test_one_that_ends_is_started_again_under_another_id() -> None:
+    world = World()
+    keeping = asyncio.ensure_future(world.process.keep())
+    world.set(True)
+    await world.until(lambda: world.process.is_serving)
+    os.kill(world.lives[0].pid, signal.SIGKILL)
+    world.set(False)
+    await world.until(lambda: len(world.lives) == 2)
+    assert not world.process.is_serving
+    world.set(True)
+    await world.until(lambda: world.process.is_serving)
+    assert world.seen == ["up", "serving", ("ended", 101), "up", "serving"]
+    assert (world.process.process_id, world.process.starts) == (102, 2)
+    await world.close(keeping)
+
+
+@on_a_loop
+async def test_one_that_ends_again_and_again_is_started_ever_later() -> None:
+    world = World("")
+    waited: list[float] = []
+    sleep = asyncio.sleep
+
+    async def kept(seconds: float) -> None:
+        waited.append(seconds)
+        await sleep(0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(supervised_process.asyncio, "sleep", kept)
+        keeping = asyncio.ensure_future(world.process.keep())
+        while len(waited) < 9:
+            await sleep(0.002)
+    keeping.cancel()
+    for life in world.lives:
+        await life.ended()
+    assert waited[:3] == [0.05, 0.1, 0.2]
+    assert max(waited) == supervised_process.LAST_DELAY_S
+    world.env.close()
+
+
+@on_a_loop
+async def test_the_first_life_may_be_one_that_was_found() -> None:
+    world = World()
+    _, life = world._spawn()
+    keeping = asyncio.ensure_future(world.process.keep((7, life)))
+    world.set(True)
+    await world.until(lambda: world.process.is_serving)
+    assert (world.process.process_id, len(world.lives)) == (7, 1)
+    await life.kill()
+    await world.until(lambda: len(world.lives) == 2)
+    assert ("ended", 7) in world.seen
+    await world.close(keeping)
+
+
+@on_a_loop
+async def test_one_that_refuses_to_take_clients_does_not_serve() -> None:
+    world = World()
+    world.door.refuses = True
+    keeping = asyncio.ensure_future(world.process.keep())
+    world.set(True)
+    await world.until(lambda: world.door.asked == [TakeClients()])
+    await asyncio.sleep(0.01)
+    assert not world.process.is_serving
+    await world.close(keeping)
+
+
+@on_a_loop
+async def test_a_stalled_one_is_killed() -> None:
+    world = World()
+    keeping = asyncio.ensure_future(world.process.keep())
+    await world.until(lambda: bool(world.lives))
+    os.kill(world.lives[0].pid, signal.SIGSTOP)
+    world.process._stalled()
+    await world.until(lambda: len(world.lives) == 2)
+    assert world.lives[0].exit_code == -signal.SIGKILL
+    await world.close(keeping)
+
+
+@on_a_loop
+async def test_when_it_stops_clients_go_first_and_it_is_not_started_again() -> None:
+    world = World()
+    keeping = asyncio.ensure_future(world.process.keep())
+    world.set(True)
+    await world.until(lambda: world.process.is_serving)
+    await world.process.let_clients_go()
+    assert (world.door.asked, world.process.is_serving) == ([TakeClients(), LetClientsGo()], False)
+    await world.process.stop()
+    await keeping
+    assert (len(world.lives), world.lives[0].exit_code) == (1, -signal.SIGTERM)
+    world.env.close()
+
+
+@on_a_loop
+async def test_one_that_does_not_end_when_asked_is_killed() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(supervised_process, "STOP_S", 0.3)
+        world = World(STUBBORN)
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(lambda: bool(world.lives))
+        await asyncio.sleep(0.2)  # it ignores the signal by then
+        await world.close(keeping)
+    assert world.lives[0].exit_code == -signal.SIGKILL
+
+
+@on_a_loop
+async def test_a_system_without_room_for_a_process_is_asked_again() -> None:
+    world = World()
+    spawn = world._spawn
+    errors = [OSError("no memory")]
+
+    def failing() -> tuple[int, WatchedProcess]:
+        if errors:
+            raise errors.pop()
+        return spawn()
+
+    world.process._spawn = failing
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(supervised_process, "LAST_DELAY_S", 0.01)
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(lambda: bool(world.lives))
+    await world.close(keeping)
