@@ -6,6 +6,7 @@ Long because every way to lose a process is one world.
 """
 
 import asyncio
+import json
 import os
 import random
 import signal
@@ -16,11 +17,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from spread_load import SpreadLoad
 
+from hubweir.cli.main import hubweir
 from hubweir.testing.broker_processes import broker_pids, end_brokers
 from hubweir.testing.server_process import ServerProcess
 
@@ -60,6 +63,11 @@ def kept(load: SpreadLoad, server: ServerProcess) -> None:
     """All that was accepted is there, once, as it was, and writing goes on everywhere."""
     wrong = asyncio.run(load.read_new()) or asyncio.run(load.read_all_again())
     assert not wrong, f"{wrong[:5]}\n{server.output}"
+
+
+def health(server: ServerProcess) -> str:
+    """What `hubweir health` prints, whichever process answers."""
+    return CliRunner().invoke(hubweir, ["health", "--host", server.host, "--port", str(server.port)]).output
 
 
 def is_another(data: Path, index: int, pid: int) -> bool:
@@ -142,3 +150,32 @@ def test_processes_of_another_start_are_ended_before_their_stores_are_opened(
         assert not set(after.values()) & set(before.values())
         kept(load, other)  # the third store is served by the first process now
         assert other.stop() == 0
+
+
+def test_faults_are_ordered_by_command(tmp_path: Path, server: ServerProcess) -> None:
+    load, data = loaded(server, 4), tmp_path / "data"
+    access = ["--connection-string", server.connection_string()]
+
+    def typed(*words: str) -> str:
+        result = CliRunner().invoke(hubweir, ["broker", *words, *access], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    def states() -> list[str]:
+        return [each["state"] for each in json.loads(typed("list", "--json"))]
+
+    before = broker_pids(data)
+    assert states() == ["serves"] * BROKERS
+    assert [str(pid) in typed("list") for pid in before.values()] == [True] * BROKERS
+    asyncio.run(load.write_on(0.2, lambda: typed("stop", "1"), 2.0))
+    until(lambda: states()[1] == "stopped", BACK_S)
+    assert sorted(broker_pids(data)) == [0, 2]
+    until(lambda: "1 store-away" in health(server), BACK_S)
+    typed("start", "1")
+    until(lambda: states() == ["serves"] * BROKERS, BACK_S)
+    until(lambda: "Service is healthy" in health(server), BACK_S)
+    typed("kill", "2")
+    until(partial(is_another, data, 2, before[2]), BACK_S)
+    until(lambda: states() == ["serves"] * BROKERS, BACK_S)
+    kept(load, server)
+    assert server.stop() == 0

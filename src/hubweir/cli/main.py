@@ -36,6 +36,7 @@ COMMANDS = {
         "Make, list and delete authorization rules; show and renew their keys.",
     ),
     "namespace": ("hubweir.cli.namespace", "namespace", "Show the namespace; change its throughput units."),
+    "broker": ("hubweir.cli.broker", "broker", "List broker processes; stop, kill and stall them for tests."),
     "health": ("hubweir.cli.health", "health", "Exit with 0 when the service is ready, for containers."),
     "config": ("hubweir.cli.config_file", "config_file", "Check, show, export and compare Config.json files."),
     "store": ("hubweir.cli.store", "store", "Look into a data folder: logs, batches, checksums."),

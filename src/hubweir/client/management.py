@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hubweir.client.connection import Connection
 
 _HUB, _PARTITION, _GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
-_CAPTURE = "com.microsoft:capture"
+_CAPTURE, _BROKER = "com.microsoft:capture", "com.microsoft:broker"
 _REVOKED = "com.microsoft:revokedpublisher"
 
 _NAMESPACE, _NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
@@ -78,6 +78,19 @@ class Management:
         await self.connection.authorization.authorize("")
         body = await self._ask("READ", _NAMESPACE_USAGE, "", {"since": Long(since_ms)})
         return [dict(zip(body["columns"], map(int, row), strict=True)) for row in body["hours"]]
+
+    async def brokers(self) -> list[dict[str, Any]]:
+        """The broker processes: broker (its number), pid, stores, state, connections, starts. NOT_IMPLEMENTED where
+        the service is one process.
+        """
+        await self.connection.authorization.authorize("")
+        found: list[dict[str, Any]] = await self._ask("LIST", _BROKER, "")
+        return found
+
+    async def order_fault(self, broker: int, fault: str) -> None:
+        """Have a broker process stop, start, be killed (kill) or stall; of a development namespace alone."""
+        await self.connection.authorization.authorize("")
+        await self._ask("UPDATE", _BROKER, str(broker), {"fault": fault})
 
     async def list_hubs(self) -> list[HubInfo]:
         """All hubs of the namespace, by name."""

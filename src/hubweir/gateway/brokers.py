@@ -58,10 +58,12 @@ def error_of(answer: Answer) -> ServiceError:
 class Brokers:
     """The brokers by store: store i of a placement is the i-th client."""
 
-    def __init__(self, clients: Sequence[BrokerClient]) -> None:
+    def __init__(self, clients: Sequence[BrokerClient], *, own: Sequence[BrokerClient] | None = None) -> None:
+        """own: those that this process has, and no other one; None: all of them."""
         if not clients:
             raise ValueError("a gateway needs at least one broker")
         self._clients = tuple(clients)
+        self._own = self._clients if own is None else tuple(own)
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -74,6 +76,10 @@ class Brokers:
         """The stores whose brokers are up; all of them when none is."""
         stores = tuple(index for index, client in enumerate(self._clients) if client.is_up)
         return stores or tuple(range(len(self._clients)))
+
+    def is_own(self, broker: BrokerClient) -> bool:
+        """Whether the broker is of this process: what one process alone must do of its logs, this one does."""
+        return broker in self._own
 
     def of_store(self, store_index: int) -> BrokerClient:
         """The broker that owns this store."""

@@ -14,8 +14,8 @@ Each fragment of a source is a forward of its own. Where the destination has sev
 for each of them that gets some of its messages (transfer_parts.py), all under its number, and is over when all parts
 are stored. As long as some are and others are not, it is tried again: its messages stay together.
 
-A namespace may have several gateways, and a transfer is given to the one that asked last: who is passed over asks
-again after a while.
+A namespace may have several gateways; each forwards what lies at brokers of its own process. Were there two for one
+source, the one that asked last would be given the transfer: who is passed over asks again after a while.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Forwarder:
 
     def start(self) -> None:
         """Every log of the catalog was opened, or is to be opened late: go on with what was on its way."""
-        for broker in self._brokers:
+        for broker in filter(self._brokers.is_own, self._brokers):
             broker.submit(ListOpenTransfers(), self._listed)
         for entity in self.namespace.entities(MessagingDescription):
             self._begin_all(entity)
@@ -174,7 +174,7 @@ class Forwarder:
             self._begin_at(entity, place, sub_queue)
 
     def _begin_at(self, entity: Entity[MessagingDescription], place: FragmentPlace, sub_queue: SubQueue) -> None:
-        if (place.log_id, sub_queue) not in self._forwards:
+        if self._brokers.is_own(place.broker) and (place.log_id, sub_queue) not in self._forwards:
             forward = self._forwards[place.log_id, sub_queue] = _Forward(self, entity.entity_id, place, sub_queue)
             forward.look()
 

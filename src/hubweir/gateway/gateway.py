@@ -23,7 +23,7 @@ from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.event_hub.hub_router import HubRouter
 from hubweir.gateway.append_queue import AppendQueue, PendingAppend, Taker
 from hubweir.gateway.authorization import Authorization
-from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
@@ -82,6 +82,7 @@ class SharedProcess(Protocol):
     large_turns: HeldRuns
     receive_slots: ReceiveSlots
     refusal_log: RefusalLog
+    supervisor: BrokerClient | None
 
     def add_gateway(self, gateway: Gateway) -> None:
         """One namespace more; the first is the default. Its names lead to no other (host_names.divide)."""

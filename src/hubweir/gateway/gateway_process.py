@@ -16,7 +16,7 @@ from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature
 from hubweir.counters import Counters
 from hubweir.env import Env
-from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.gateway import Gateway, SharedProcess
 from hubweir.gateway.held_runs import HeldRuns
@@ -66,6 +66,8 @@ class GatewayProcess(SharedProcess):
         self.large_turns = HeldRuns(LARGE_TURNS_BYTES)
         self.receive_slots = ReceiveSlots()
         self.gateways: list[Gateway] = []
+        # The way to the supervisor of several processes; None: there is none.
+        self.supervisor: BrokerClient | None = None
 
     def add_gateway(self, gateway: Gateway) -> None:
         self.gateways.append(gateway)

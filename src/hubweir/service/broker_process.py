@@ -17,6 +17,7 @@ import signal
 import sys
 from functools import partial
 
+from hubweir.alarms import STORE_AWAY
 from hubweir.broker.commands.broker_process import ProcessState
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
@@ -29,6 +30,7 @@ from hubweir.gateway.keeper.client import KeeperClient
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.namespace.tiers import PROFILES
 from hubweir.service.certificate import ServiceCertificate
+from hubweir.service.data_folder import store_folder
 from hubweir.service.event_loop import loop_factory
 from hubweir.service.part_settings import gateway_settings
 from hubweir.service.parts import Parts, unusable
@@ -37,6 +39,8 @@ from hubweir.service.process_start import ProcessStart
 from hubweir.service.runtime_folder import RuntimeFolder
 
 logger = logging.getLogger(__name__)
+
+TOLD_AFTER_MS = 5_000  # a process that was killed is back by then
 
 
 class BrokerProcess(Parts):
@@ -78,14 +82,15 @@ class BrokerProcess(Parts):
         for shared in own.values():
             self._ends.push_async_callback(shared.close)
         clients: list[BrokerClient] = [own.get(index) or away[index] for index in range(start.stores)]
-        self.process = self._new_process(Brokers(clients), start.process_id)
+        self.process = self._new_process(Brokers(clients, own=tuple(own.values())), start.process_id)
+        self.process.supervisor = keeper
         self._listeners = self._new_listeners()
         self._ends.push_async_callback(self._let_clients_go)
         self._follow_catalogs(keeper)
         for index, shared in own.items():
             shared.serve(folder.broker(index))
-        for remote in away.values():
-            remote.on_change(self._broker_changed)
+        for index, remote in away.items():
+            remote.on_change(partial(self._broker_changed, index))
         for remote in (*away.values(), keeper):
             remote.start()
         self._open_door(folder)
@@ -121,9 +126,20 @@ class BrokerProcess(Parts):
         if issuer is not None:
             self._follow(issuer)
 
-    def _broker_changed(self, broker: RemoteBroker) -> None:
-        if not broker.is_up:
+    def _broker_changed(self, store_index: int, broker: RemoteBroker) -> None:
+        if broker.is_up:
+            self._look_at(store_index, broker)
+        else:
             self._listeners.broker_gone(broker)
+            self._env.call_later(TOLD_AFTER_MS, partial(self._look_at, store_index, broker))
+
+    def _look_at(self, store_index: int, broker: RemoteBroker) -> None:
+        """Operators hear of a broker that stays away, and `/ready` says so at every process."""
+        about = f"store {store_folder(store_index)}"
+        if broker.is_up:
+            self.alarms.end(STORE_AWAY, about)
+        else:
+            self.alarms.begin(STORE_AWAY, about, "the process that serves it is away; it is started again")
 
     # What the supervisor asks for
 
@@ -136,6 +152,8 @@ class BrokerProcess(Parts):
     async def _take_clients(self) -> None:
         await self._followed.wait()
         if not self.ready and not self._has_let_go:
+            for gateway in self.process.gateways:
+                gateway.forwarder.start()
             self._listeners.share(self._start_document.addresses)
             self.addresses = list(self._start_document.addresses)
             self._watch_loop()

@@ -14,6 +14,7 @@ from hubweir.gateway.brokers import BrokerClient
 
 BEAT_MS = 500
 STALLED_BEATS = 20  # 10 s, as the failure table promises
+SILENT_BEATS = 3
 START_BEATS = 120  # a process reads its program, and a store its epoch, from a disk that is busy
 
 
@@ -38,6 +39,11 @@ class Heartbeat:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it did not answer the last questions; one that is busy misses one now and then."""
+        return self._silent > SILENT_BEATS
 
     def _beat(self) -> None:
         self._silent += 1

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from hubweir.broker.commands.broker_process import LetClientsGo, TakeClients
+from hubweir.broker.commands.broker_process import BrokerFault, LetClientsGo, ProcessTold, TakeClients
 from hubweir.broker.commands.command import Command
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.remote_broker import RemoteBroker
@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 FIRST_DELAY_S, LAST_DELAY_S = 0.05, 5.0
 STEADY_S = 10.0  # who lived so long starts again at once
+_SIGNALS = {BrokerFault.STOP: signal.SIGTERM, BrokerFault.KILL: signal.SIGKILL, BrokerFault.STALL: signal.SIGSTOP}
+ORDER_MS = 200  # who ordered it may be connected to that very process, and is answered first
 STOP_S = 20.0  # for a process that was asked to end: the stores write what is pending
 
 
@@ -38,12 +40,14 @@ class SupervisedProcess:
         door: RemoteBroker,
         brokers: Sequence[RemoteBroker],
         *,
+        stores: Sequence[int],
         spawn: Callable[[], tuple[int, WatchedProcess]],
         on_up: Callable[[SupervisedProcess], Awaitable[None]],
         on_serving: Callable[[], None],
         on_ended: Callable[[SupervisedProcess], None],
     ) -> None:
-        """door, brokers: the ways to the process itself and to the brokers that it has, connected by whoever made them.
+        """door, brokers: the ways to the process itself and to the brokers that it has, connected by whoever made them;
+        stores: of those.
 
         spawn: starts it, and says under which process id. on_up: waited for when it can be reached, before it takes
         clients.
@@ -61,6 +65,10 @@ class SupervisedProcess:
         self._on_serving = on_serving
         self._on_ended = on_ended
         self._is_stopping = False
+        self._stores = tuple(stores)
+        self._heart: Heartbeat | None = None
+        self._may_live = asyncio.Event()  # not after it was stopped by order
+        self._may_live.set()
         self._changed = asyncio.Event()
         for way in (door, *brokers):
             way.on_change(lambda _: self._changed.set())
@@ -78,6 +86,7 @@ class SupervisedProcess:
             self.process_id, self.life = found or await self._spawned()
             found = None
             await self._live(self.life)
+            await self._may_live.wait()
             if self._env.monotonic_ms() - began_ms > STEADY_S * 1_000:
                 delay_s = FIRST_DELAY_S
             if not self._is_stopping:
@@ -91,9 +100,39 @@ class SupervisedProcess:
             self.is_serving = False
             await self._ask(LetClientsGo())
 
+    def told(self) -> ProcessTold:
+        """How it is, for people."""
+        life, state = self.life, None if self._heart is None else self._heart.state
+        is_there = life is not None and not life.has_ended
+        if not is_there:
+            how = "starts" if self._may_live.is_set() else "stopped"
+        elif self._heart is not None and self._heart.is_silent:
+            how = "silent"
+        else:
+            how = "serves" if self.is_serving else "starts"
+        return ProcessTold(
+            self.index,
+            life.pid if life is not None and is_there else 0,
+            self._stores,
+            how,
+            state.connections if state is not None and is_there else 0,
+            self.starts,
+        )
+
+    def order(self, fault: BrokerFault) -> None:
+        """Do what a user ordered for a test."""
+        logger.warning("broker process %d: %s, by order", self.index, fault.value)
+        if fault is BrokerFault.START:
+            self._may_live.set()
+        elif fault is BrokerFault.STOP:
+            self._may_live.clear()
+        if self.life is not None and fault in _SIGNALS:
+            self._env.call_later(ORDER_MS, partial(self.life.send, _SIGNALS[fault]))
+
     async def stop(self) -> None:
         """End it, and wait until it is gone."""
         self._is_stopping = True
+        self._may_live.set()
         life = self.life
         if life is None:
             return
@@ -111,14 +150,14 @@ class SupervisedProcess:
         """One life, from its start to its end."""
         self.starts += 1
         life.when_ended(self._changed.set)
-        heart = Heartbeat(self._env, self._door, self._stalled)
+        heart = self._heart = Heartbeat(self._env, self._door, self._stalled)
         heart.start()
         await self._serve(life)
         await life.ended()
         heart.stop()
         self.is_serving = False
         self._on_ended(self)
-        if not self._is_stopping:
+        if not self._is_stopping and self._may_live.is_set():
             logger.error("broker process %d ended by itself: %s", self.index, _how(life))
 
     async def _spawned(self) -> tuple[int, WatchedProcess]:

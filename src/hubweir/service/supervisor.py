@@ -45,6 +45,7 @@ from hubweir.service.parts import Parts, unusable
 from hubweir.service.process_start import ProcessStart, own_stores
 from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.service.supervised_process import SupervisedProcess
+from hubweir.service.supervisor_door import SupervisorDoor
 
 logger = logging.getLogger(__name__)
 
@@ -154,9 +155,9 @@ class Supervisor(Parts):
     def _reach(self) -> tuple[SharedBroker, list[RemoteBroker]]:
         """The keeper behind its socket, which nobody can connect to yet, and the ways to all brokers."""
         ways = [self._way(self._folder.broker(index)) for index in range(self._stores)]
-        self.process = self._new_process(Brokers(ways), self._new_id())
+        self.process = self._new_process(Brokers(ways, own=()), self._new_id())
         self._keeper = KeeperServer(self.process)
-        shared = SharedBroker(self._keeper)
+        shared = SharedBroker(SupervisorDoor(self._keeper, lambda: self.processes))
         self._keeper.on_dead = shared.end_streams_of
         self._ends.push_async_callback(shared.close)
         return shared, ways
@@ -169,6 +170,7 @@ class Supervisor(Parts):
                 self._env,
                 self._way(self._folder.process(index)),
                 [ways[store] for store in own_stores(index, processes=count, stores=self._stores)],
+                stores=own_stores(index, processes=count, stores=self._stores),
                 spawn=partial(self._spawn, index),
                 on_up=self._open_logs,
                 on_ended=self._ended,

@@ -1,6 +1,13 @@
-"""What a supervisor asks a broker process, not one of its brokers: whether it lives, to take clients in, to let go."""
+"""What concerns whole broker processes, and not one of their brokers.
+
+A supervisor asks a process whether it lives, to take clients in and to let them go. A process asks the supervisor which
+processes there are, and hands it the faults that a user orders for a test.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
 
 from hubweir.broker.commands.command import Answer, Command, answer, command
 from hubweir.broker.commands.process import Done
@@ -46,3 +53,46 @@ class LetClientsGo(ProcessCommand, frozen=True):
 
     Answered when the last one is closed.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTold:
+    """One broker process, as its supervisor knows it. pid: 0 while there is none. starts: how often it was started."""
+
+    index: int
+    pid: int
+    stores: tuple[int, ...]
+    state: str
+    connections: int
+    starts: int
+
+
+@answer(74)
+class ProcessesTold(Answer, frozen=True):
+    """All broker processes, by index."""
+
+    processes: tuple[ProcessTold, ...]
+
+
+@command(28, ProcessesTold)
+class AskProcesses(ProcessCommand, frozen=True):
+    """Which broker processes there are, and how they are."""
+
+
+class BrokerFault(Enum):
+    """What a broker process may be ordered. STOP: it ends in order and stays away, until START. KILL: it ends at once,
+    and is started again. STALL: it does nothing more until it is killed for it, and started again.
+    """
+
+    START = "start"
+    STOP = "stop"
+    KILL = "kill"
+    STALL = "stall"
+
+
+@command(29, Done)
+class OrderFault(ProcessCommand, frozen=True):
+    """Have a broker process end, stall or begin, for a test. Answered when it is on its way."""
+
+    index: int
+    fault: BrokerFault

@@ -14,7 +14,6 @@ from hubweir.broker.commands.reader import CloseReader, OpenReader, ReaderClosed
 from hubweir.broker.remote_broker import FIRST_RETRY_MS, LAST_RETRY_MS, RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.drivers.system_env import SystemEnv
-from hubweir.drivers.unix_socket import UnixListener
 from hubweir.errors import LINK_STOLEN, STORE_OFFLINE, TIMED_OUT
 from hubweir.event_hub.event_position import EARLIEST
 from hubweir.testing.memory_files import MemoryFiles
@@ -264,24 +263,6 @@ def test_commands_cost_and_answer_over_it_as_over_any_stream(run: Run, tmp_path:
         world.target.asked[1][1](Done())
         world.target.asked[0][1](CountersTaken({"a": 1}))
         await until(lambda: answers == ([CountersTaken({"a": 1})], [Done()]))
-        await world.close()
-
-    run(scenario())
-
-
-def test_a_stream_that_ends_as_soon_as_it_stands_leaves_it_away_or_trying(run: Run, tmp_path: Path) -> None:
-    """Whoever listens closes each connection at once: it is never up for good, and comes when somebody stays."""
-
-    async def scenario() -> None:
-        world = World(tmp_path)
-        closing = UnixListener(world.path, lambda connection: connection.close(), asyncio.get_running_loop())
-        world.way.start()
-        await asyncio.sleep(0.3)
-        closing.close()
-        await until(lambda: not world.way.is_up)
-        await world.up()
-        answers = world.submit()
-        await until(lambda: answers == [Done()])
         await world.close()
 
     run(scenario())

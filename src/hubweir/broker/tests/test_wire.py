@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hubweir.broker.commands.broker_process import BrokerFault, ProcessTold
 from hubweir.broker.commands.command import DECLARED, Command, Message, Owner, Push
 from hubweir.broker.commands.forwarding import TransferPlace
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, PartitionInfo
@@ -55,6 +56,10 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     bytes | None: st.none() | st.binary(max_size=100),
     SubQueue: st.sampled_from(SubQueue),
     TransferEnd: st.sampled_from(TransferEnd),
+    BrokerFault: st.sampled_from(BrokerFault),
+    tuple[ProcessTold, ...]: st.lists(
+        st.builds(ProcessTold, LONGS, LONGS, st.lists(LONGS).map(tuple), st.text(), LONGS, LONGS), max_size=3
+    ).map(tuple),
     tuple[TransferPlace, ...]: st.lists(st.builds(TransferPlace, st.text(), st.sampled_from(SubQueue)), max_size=3).map(
         tuple
     ),

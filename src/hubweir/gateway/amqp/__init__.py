@@ -20,5 +20,5 @@ attach is reader_attach.py; held_run.py is what it has read, outgoing_events.py 
 runtime_metrics.py what it asked to be told, turn_share.py shares a turn among links, egress_pacer.py paces one.
 Publishers with numbers are numbered_publisher_node.py; outcomes are gathered in delivery_ranges.py. Requests are
 request_node.py, answered over reply_node.py, in the forms of management_forms.py, capture_forms.py and
-rule_requests.py.
+rule_requests.py; those about broker processes are broker_requests.py.
 """

@@ -93,6 +93,9 @@ class Connections:
 
     def _push_listener(self, broker: BrokerClient) -> Callable[[Push], None]:
         def pushed(push: Push) -> None:
+            is_own = self._process.brokers.is_own(broker)
+            if isinstance(push, TransactionOpen | TransferOpen) and not is_own:
+                return  # the process that has the broker sees to it
             if isinstance(push, TransactionOpen):
                 # Asked now, it would be answered inside the broker's own step.
                 self._process.env.call_soon(lambda: self._process.transaction_endings.opened(push))

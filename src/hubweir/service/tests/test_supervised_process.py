@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hubweir.broker.commands.broker_process import LetClientsGo, TakeClients
+from hubweir.broker.commands.broker_process import BrokerFault, LetClientsGo, ProcessTold, TakeClients
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Done, Refusal
 from hubweir.drivers.system_env import SystemEnv
@@ -63,6 +63,7 @@ class World:
             self.env,
             self.door,  # type: ignore[arg-type]
             self.brokers,  # type: ignore[arg-type]
+            stores=(3, 7),
             spawn=self._spawn,
             on_up=self._up,
             on_serving=lambda: self.seen.append("serving"),
@@ -239,3 +240,45 @@ async def test_a_system_without_room_for_a_process_is_asked_again() -> None:
         keeping = asyncio.ensure_future(world.process.keep())
         await world.until(lambda: bool(world.lives))
     await world.close(keeping)
+
+
+@on_a_loop
+async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_started_by_order() -> None:
+    world = World()
+    keeping = asyncio.ensure_future(world.process.keep())
+    world.set(True)
+    await world.until(lambda: world.process.is_serving)
+    pid = world.lives[0].pid
+    assert world.process.told() == ProcessTold(3, pid, (3, 7), "serves", 0, 1)
+    world.process.order(BrokerFault.STOP)
+    await world.until(lambda: not world.process.is_serving)
+    await asyncio.sleep(0.15)
+    assert world.process.told() == ProcessTold(3, 0, (3, 7), "stopped", 0, 1)
+    assert (len(world.lives), world.lives[0].exit_code) == (1, -signal.SIGTERM)
+    world.process.order(BrokerFault.START)
+    await world.until(lambda: len(world.lives) == 2)
+    await world.until(lambda: world.process.is_serving)
+    await world.close(keeping)
+
+
+@on_a_loop
+async def test_a_process_that_was_killed_by_order_is_started_again_by_itself() -> None:
+    world = World()
+    keeping = asyncio.ensure_future(world.process.keep())
+    await world.until(lambda: bool(world.lives))
+    assert world.process.told().state == "starts"
+    world.process.order(BrokerFault.KILL)
+    await world.until(lambda: len(world.lives) == 2)
+    assert world.lives[0].exit_code == -signal.SIGKILL
+    await world.close(keeping)
+
+
+@on_a_loop
+async def test_a_process_that_was_stopped_by_order_does_not_keep_the_service_from_stopping() -> None:
+    world = World()
+    keeping = asyncio.ensure_future(world.process.keep())
+    await world.until(lambda: bool(world.lives))
+    world.process.order(BrokerFault.STOP)
+    await world.until(lambda: world.lives[0].has_ended)
+    await asyncio.wait_for(world.close(keeping), 5.0)
+    assert len(world.lives) == 1

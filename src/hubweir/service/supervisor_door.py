@@ -1,0 +1,44 @@
+"""What a supervisor answers broker processes: as the keeper of the catalogs, and about the processes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hubweir.broker.commands.broker_process import AskProcesses, OrderFault, ProcessesTold
+from hubweir.broker.commands.command import Answer, Command, Push
+from hubweir.broker.commands.process import Done
+from hubweir.broker.refusals import refusal_of
+from hubweir.broker.server import CommandTarget
+from hubweir.errors import NOT_FOUND, ServiceError
+from hubweir.service.supervised_process import SupervisedProcess
+
+
+class SupervisorDoor:
+    """A target of commands (broker/server.py), behind keeper.sock."""
+
+    def __init__(self, keeper: CommandTarget, processes: Callable[[], Sequence[SupervisedProcess]]) -> None:
+        self._keeper = keeper
+        self._processes = processes
+
+    @property
+    def on_push(self) -> Callable[[Push], None] | None:
+        """What the keeper pushes."""
+        return self._keeper.on_push
+
+    @on_push.setter
+    def on_push(self, on_push: Callable[[Push], None] | None) -> None:
+        self._keeper.on_push = on_push
+
+    def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
+        match command:
+            case AskProcesses():
+                on_answer(ProcessesTold(tuple(process.told() for process in self._processes())))
+            case OrderFault(index=index, fault=fault):
+                process = next((each for each in self._processes() if each.index == index), None)
+                if process is None:
+                    on_answer(refusal_of(ServiceError(NOT_FOUND, f"there is no broker process {index}")))
+                else:
+                    process.order(fault)
+                    on_answer(Done())
+            case _:
+                self._keeper.submit(command, on_answer)

@@ -1,0 +1,74 @@
+"""What a supervisor answers broker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hubweir.broker.commands.broker_process import AskProcesses, BrokerFault, OrderFault, ProcessesTold, ProcessTold
+from hubweir.broker.commands.command import Answer, Command, Owner, Push
+from hubweir.broker.commands.process import CloseOwner, Done, Refusal
+from hubweir.errors import NOT_FOUND
+from hubweir.service.supervisor_door import SupervisorDoor
+
+
+class Keeper:
+    def __init__(self) -> None:
+        self.on_push: Callable[[Push], None] | None = None
+        self.asked: list[Command] = []
+
+    def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
+        self.asked.append(command)
+        on_answer(Done())
+
+
+class Kept:
+    """Stands for a SupervisedProcess."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.orders: list[BrokerFault] = []
+
+    def told(self) -> ProcessTold:
+        return ProcessTold(self.index, 100 + self.index, (self.index,), "serves", 2, 1)
+
+    def order(self, fault: BrokerFault) -> None:
+        self.orders.append(fault)
+
+
+def world() -> tuple[Any, list[Any], Callable[[Command], Answer]]:
+    keeper, kept = Keeper(), [Kept(0), Kept(1)]
+    door = SupervisorDoor(keeper, lambda: kept)  # type: ignore[arg-type, return-value]
+
+    def ask(command: Command) -> Answer:
+        answers: list[Answer] = []
+        door.submit(command, answers.append)
+        [answer] = answers
+        return answer
+
+    keeper.door = door  # type: ignore[attr-defined]
+    return keeper, kept, ask
+
+
+def test_it_tells_of_all_processes() -> None:
+    _, kept, ask = world()
+    assert ask(AskProcesses()) == ProcessesTold(tuple(each.told() for each in kept))
+
+
+def test_a_fault_goes_to_the_process_that_it_is_for() -> None:
+    _, kept, ask = world()
+    assert ask(OrderFault(1, BrokerFault.KILL)) == Done()
+    assert [each.orders for each in kept] == [[], [BrokerFault.KILL]]
+    refusal = ask(OrderFault(2, BrokerFault.KILL))
+    assert isinstance(refusal, Refusal)
+    assert (refusal.condition, refusal.text) == (NOT_FOUND, "there is no broker process 2")
+
+
+def test_everything_else_is_the_keepers_also_its_pushes() -> None:
+    keeper, _, ask = world()
+    gone = CloseOwner(Owner(1, -1))
+    assert ask(gone) == Done()
+    assert keeper.asked == [gone]
+    heard: list[Push] = []
+    keeper.door.on_push = heard.append
+    assert keeper.on_push == keeper.door.on_push == heard.append
