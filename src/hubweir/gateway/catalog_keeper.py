@@ -66,6 +66,11 @@ class CatalogKeeper:
         self._stopped = False
 
     @property
+    def is_current(self) -> bool:
+        """Always: here it is written."""
+        return True
+
+    @property
     def followers(self) -> CatalogFollowers:
         """The processes that have a copy of the catalog."""
         return self._writer.followers

@@ -68,12 +68,17 @@ class GatewayProcess(SharedProcess):
         self.gateways: list[Gateway] = []
         # The way to the supervisor of several processes; None: there is none.
         self.supervisor: BrokerClient | None = None
+        self.has_all = True  # False as long as namespaces are missing that this process is to serve
 
     def add_gateway(self, gateway: Gateway) -> None:
         self.gateways.append(gateway)
 
     def has_log(self, log_id: str) -> bool:
-        """Whether a queue or a topic of any namespace has a log of this id."""
+        """Whether a queue or a topic of any namespace has a log of this id, or may have: where catalogs are not known
+        here, or not as they are now, nobody can say that it is gone.
+        """
+        if not self.has_all or not all(gateway.keeper.is_current for gateway in self.gateways):
+            return True
         return any(
             placement.log_id == log_id
             for gateway in self.gateways

@@ -84,6 +84,7 @@ class BrokerProcess(Parts):
         clients: list[BrokerClient] = [own.get(index) or away[index] for index in range(start.stores)]
         self.process = self._new_process(Brokers(clients, own=tuple(own.values())), start.process_id)
         self.process.supervisor = keeper
+        self.process.has_all = False
         self._listeners = self._new_listeners()
         self._ends.push_async_callback(self._let_clients_go)
         self._follow_catalogs(keeper)
@@ -118,6 +119,7 @@ class BrokerProcess(Parts):
             left -= 1
             if not left:
                 self.process.gateways.sort(key=lambda gateway: order.index(gateway.settings.namespace))
+                self.process.has_all = True
                 self._followed.set()
 
         for wanted in self.namespaces:

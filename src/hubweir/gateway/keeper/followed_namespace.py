@@ -62,6 +62,9 @@ class KeeperLink(Protocol):
     def is_up(self) -> bool:
         """Whether the stream stands."""
 
+    def is_following(self, name: str) -> bool:
+        """Whether the copy of a namespace is as new as the keeper has told."""
+
     def submit(self, command: Command, on_answer: OnAnswer) -> None: ...
 
 
@@ -79,6 +82,11 @@ class FollowedNamespace:
     @property
     def namespace(self) -> Namespace:
         return self.catalog.namespace
+
+    @property
+    def is_current(self) -> bool:
+        """While the keeper tells of changes. Those of the last moment may be on their way: nobody was answered yet."""
+        return self.link.is_following(self.name)
 
     @property
     def on_removed(self) -> Callable[[AnyEntity], None]:

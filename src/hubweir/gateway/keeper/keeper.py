@@ -24,6 +24,10 @@ class Keeper(Protocol):
 
     on_removed: Callable[[AnyEntity], None]
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the catalog, as it is read here, has every change that was answered."""
+
     def start(self, on_done: Callable[[list[ServiceError]], None]) -> None:
         """Have everything opened that the catalog names, where that is this process's to do; on_done with what could
         not be."""

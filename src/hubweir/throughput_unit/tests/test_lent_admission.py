@@ -43,6 +43,14 @@ def test_nothing_is_used_when_the_lease_is_over_and_what_was_left_is_given_back(
     assert admission.ask(NOTHING, NOTHING, LEASE_MS + 60) == (LeaseAsked(), LeaseAsked())  # once
 
 
+def test_what_was_left_of_a_lease_long_over_is_not_given_back() -> None:
+    """The bucket has filled up meanwhile: it would be used twice."""
+    admission = lent(Amount(1_000, 10))
+    assert admission.ask(NOTHING, NOTHING, 2 * LEASE_MS)[0].unused == NOTHING
+    admission = lent(Amount(1_000, 10))
+    assert admission.ask(NOTHING, NOTHING, 2 * LEASE_MS - 1)[0].unused == Amount(1_000, 10)
+
+
 def test_nothing_is_admitted_while_another_lease_is_asked_for() -> None:
     admission = lent(Amount(1_000, 10))
     assert admission.ask(NOTHING, NOTHING, 10)[0].unused == Amount(1_000, 10)
