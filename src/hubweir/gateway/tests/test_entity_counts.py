@@ -69,3 +69,22 @@ def test_the_others_are_counted_where_one_refuses_or_says_nothing() -> None:
     for silent in (Refusal(STORE_OFFLINE, "its disk is gone"), None):
         assert counted(one, silent, one) == EntityCounts(10, 4, 6, 10, 1_200, is_limited=True)
     assert counted(None, None) == EntityCounts(is_limited=True)
+
+
+def test_what_is_answered_too_late_is_left_out_for_good() -> None:
+    env, found = SimulatedEnv(7), list[EntityCounts]()
+    waiting: list[OnAnswer] = []
+
+    class Slow(OneStore):
+        def submit(self, command: Command, on_answer: OnAnswer) -> None:
+            waiting.append(on_answer)
+
+    slow: Any = Slow(None)
+    places = [FragmentPlace("orders", name, slow, name, None, number) for number, name in enumerate("ab")]
+    ask_counts(env, Fragments(tuple(places)), found.append)
+    waiting[0](FragmentInfo("a", 1, 2, 3, 4, 5, 600))
+    env.run_for(ANSWER_MS)
+    assert found == [EntityCounts(5, 2, 3, 5, 600, is_limited=True)]
+    waiting[1](FragmentInfo("b", 1, 2, 3, 4, 5, 600))
+    env.run_for(ANSWER_MS)
+    assert len(found) == 1

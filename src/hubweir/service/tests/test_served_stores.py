@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from hubweir.errors import ServiceError, StoreLocked
 from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.service import served_store
+from hubweir.service.completions import done
 from hubweir.service.served_store import StoreMissing
 from hubweir.service.service import Service
 from hubweir.service.tests.started_service import create_hub, settings, target
@@ -225,3 +227,38 @@ def test_another_engine_serves_several_stores_too(tmp_path: Path) -> None:
 
     run_on("asyncio", start([b"one"]))
     run_on("asyncio", start([b"one", b"two"]))
+
+
+def test_a_store_that_comes_back_caps_partitions_as_the_others_do(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, stores=2, throughput_units=1))
+        first, second = service.stores
+        await done(second.take_away)
+        second.bring_back()
+        await until(lambda: second.is_up)
+        name = service.gateway.namespace.description.name
+        for store in (first, second):
+            assert store.broker is not None
+            assert store.broker._tools.capped.new_cap(name) is not None
+        await service.stop()
+
+    run_on("asyncio", scenario())
+
+
+def test_each_store_looks_at_the_space_of_its_own_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, known = set[str](), os.statvfs
+
+    def ask(path: str) -> os.statvfs_result:
+        asked.add(Path(path).name)
+        return known(path)
+
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, stores=3))
+        await create_hub(service, "orders", 6)
+        for partition in range(6):
+            await send(service, "orders", partition, b"event")
+        await service.stop()
+
+    monkeypatch.setattr(os, "statvfs", ask)
+    run_on("asyncio", scenario())
+    assert asked >= {"store-0", "store-1", "store-2"}
