@@ -27,7 +27,6 @@ from azure.servicebus.exceptions import MessageNotFoundError, OperationTimeoutEr
 
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.event_hub.partition_key import partition_of_key
-from hubweir.namespace import storage_settings
 from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.namespace.subscription_description import SubscriptionDescription
@@ -43,10 +42,8 @@ KEYS = {partition_of_key(f"k{number}".encode(), FRAGMENTS): f"k{number}" for num
 
 @pytest.fixture(scope="module")
 def namespace() -> Iterator[RunningNamespace]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(storage_settings, "SEVERAL_FRAGMENTS", True)
-        with running_namespace(host=(HOST,), stores=STORES) as namespace:
-            yield namespace
+    with running_namespace(host=(HOST,), stores=STORES) as namespace:
+        yield namespace
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from hubweir.env import Timer
 from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.delivery_ranges import merge_ranges
 from hubweir.gateway.amqp.fan_in import FanIn
-from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
+from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties, gone
 from hubweir.gateway.amqp.receiver_part import PartState, ReceiverPart
 from hubweir.gateway.amqp.sent_tokens import SentRange, SentTokens
 from hubweir.gateway.amqp.session_filter import SessionWish, granted
@@ -211,6 +211,11 @@ class QueueReceiverNode(Node):
                 part.receiver_ended()
                 self.host.detach(self, ServiceError(push.condition, push.text))
                 return
+
+    def broker_gone(self, broker: BrokerClient) -> None:
+        for part in self._parts:
+            if part.place.broker is broker:
+                part.broker_gone(gone(self.entity))
 
     def closed(self) -> None:
         self._state = ReceiverState.OVER

@@ -147,6 +147,12 @@ class ReceiverPart:
         """The broker ended its receiver."""
         self._receiver_id = -1
 
+    def broker_gone(self, error: ServiceError) -> None:
+        """Its broker went away, and with it the receiver, whose number may be another's when it is back."""
+        if self._receiver_id >= 0:
+            self._receiver_id = -1
+            self._lose(error)
+
     def close(self) -> None:
         """The link is over, or receives from another part alone. What was not sent is given back."""
         was, self.state = self.state, PartState.OVER

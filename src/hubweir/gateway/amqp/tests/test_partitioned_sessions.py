@@ -105,7 +105,7 @@ def test_a_session_is_refused_while_its_fragment_is_away(world: World, peer: Pee
     assert entity is not None
     store = entity.placements[fragment_of("a")].store_index
     refuse(world, store, AWAY)
-    assert str(peer.refusal(accept_session(peer, "a")).condition) == "com.microsoft:store-offline"
+    assert str(peer.refusal(accept_session(peer, "a")).condition) == "com.microsoft:server-busy"
 
 
 def test_the_end_of_a_link_ends_its_wait_for_a_session_in_all_fragments(world: World, peer: Peer) -> None:

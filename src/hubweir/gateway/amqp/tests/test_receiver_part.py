@@ -8,19 +8,22 @@ import pytest
 
 from hubweir.amqp.messaging.outcome import Accepted, Released
 from hubweir.amqp.types.values import Symbol
+from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.fragment import (
     CancelReceive,
+    CloseReceiver,
     OpenReceiver,
     ReceiveMessages,
     SettleMessages,
 )
-from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.process import CloseOwner, Refusal
 from hubweir.errors import STORE_OFFLINE, TIMED_OUT
 from hubweir.gateway.amqp.queue_receiver_node import REOPEN_MS, SLOW_MS
 from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, partitioned_world
 from hubweir.gateway.amqp.tests.queue_world import (
     PEEK_LOCK,
     RECEIVE_AND_DELETE,
+    create_queue,
     flows,
     settle,
     transfers,
@@ -178,14 +181,37 @@ def test_a_broker_that_goes_away_leaves_the_link_and_its_fragments_are_opened_ag
     assert {number for number in numbers(peer, link) if number % 10 == 0} >= {10 * each for each in range(FRAGMENTS)}
 
 
+@pytest.mark.parametrize("credit", [0, 100])
+def test_a_broker_that_ended_and_is_back_is_asked_anew_by_the_same_link(world: World, peer: Peer, credit: int) -> None:
+    link = peer.receiver("orders", credit=credit, **PEEK_LOCK)
+    closed = len(sent(world, CloseReceiver))
+    world.connections.broker_gone(world.gates[1])
+    world.gates[1]._client.submit(CloseOwner(Owner(0, -1)), lambda _: None)
+    peer.run(REOPEN_MS + 200)
+    assert len(sent(world, CloseReceiver)) == closed, "its number may be another's by now"
+    link.grant(100)
+    send_to(peer, *range(FRAGMENTS))
+    assert sorted(numbers(peer, link)) == list(range(FRAGMENTS))
+
+
+def test_a_link_of_one_fragment_ends_with_its_broker(world: World, peer: Peer) -> None:
+    create_queue(world, "plain")
+    link = peer.receiver("plain", credit=1, **PEEK_LOCK)
+    entity = world.namespace.find("plain", QueueDescription)
+    assert entity is not None
+    world.connections.broker_gone(world.gates[entity.placements[0].store_index])
+    peer.run()
+    assert str(peer.refusal(link).condition) == "amqp:link:detach-forced"
+
+
 def test_a_link_ends_when_all_brokers_are_away_and_clients_may_attach_again(world: World, peer: Peer) -> None:
     link = peer.receiver("orders", credit=100, **PEEK_LOCK)
     for store in range(3):
         refuse(world, store, AWAY)
     send_to(peer, *range(FRAGMENTS))
-    assert str(peer.refusal(link).condition) == "com.microsoft:store-offline"
+    assert str(peer.refusal(link).condition) == "com.microsoft:server-busy"
     refused = peer.receiver("orders", credit=3, **PEEK_LOCK)
-    assert str(peer.refusal(refused).condition) == "com.microsoft:store-offline"
+    assert str(peer.refusal(refused).condition) == "com.microsoft:server-busy"
     for gate in world.gates:
         gate.refuse.clear()
     again = peer.receiver("orders", credit=3, **PEEK_LOCK)

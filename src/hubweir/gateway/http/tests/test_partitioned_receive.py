@@ -137,6 +137,27 @@ def test_nothing_comes_only_when_no_fragment_has_a_message(world: World) -> None
         assert found is not None and found.status == 201
 
 
+def test_a_receive_whose_time_ends_while_it_looks_ends_behind_the_last_fragment(world: World) -> None:
+    world.gates[0].hold[ReceiveMessages] = []
+
+    async def run() -> Answer | None:
+        asking = Asking(world, "POST", f"{HEAD}?timeout=0")
+        task = asyncio.ensure_future(asking.run())
+        async with asyncio.timeout(10):
+            for step in range(1_000):
+                if asking.answer is not None:
+                    break
+                if step == 40:
+                    world.gates[0].release(ReceiveMessages)
+                await asyncio.sleep(0.005)
+                world.run_for(1)
+        await task
+        return asking.answer
+
+    answer = asyncio.run(run())
+    assert answer is not None and answer.status == 204
+
+
 def test_a_fragment_that_is_away_is_passed_over_and_all_of_them_are_told(world: World) -> None:
     post(world, *(f"key-{number}" for number in range(20)))
     world.gates[0].refuse[OpenReceiver] = AWAY
