@@ -417,11 +417,11 @@ class FragmentWorld:
             return
         mode = self.random.choice([PEEK_LOCK, PEEK_LOCK, DELETE])
         asked = Asked(view.history.tick, self.now(), 1)
+        hold = None if receiver is None else view.holds[receiver]  # it may end before the answer, and the lock with it
 
         def answered(answer: Any) -> None:
             view.wanted.discard(sent.text)
             if isinstance(answer, ReceivedMessages):
-                hold = None if receiver is None else view.holds.get(receiver)
                 self._take_in(view, opened(answer), asked, mode=mode, hold=hold, is_asked_by_number=True)
             elif mode is DELETE and not (isinstance(answer, Refused) and answer.known):
                 view.history.may_be_taken(1)
@@ -439,7 +439,6 @@ class FragmentWorld:
             )
         except ServiceError as error:
             view.wanted.discard(sent.text)
-            hold = None if receiver is None else view.holds.get(receiver)
             is_lost = sent.session is not None and (hold is None or hold.until_ms <= self.now())
             if not (is_lost or sent.lock or sent.may_be_gone or sent.may_expire or view.history.allowance):
                 raise Violation(f"P7: {sent.text} is deferred and not found: {error}") from error

@@ -138,7 +138,10 @@ class MessageHistory:
         is_dead: bool = False,
         is_asked_by_number: bool = False,
     ) -> SeenLock:
-        """A receiver has it under lock. asked: the tick of its question; None: at some time."""
+        """A receiver has it under lock. asked: the tick of its question; None: at some time.
+
+        hold: of the session in which it asked; with that the lock ends, and maybe before this.
+        """
         sent = self._came(text, number, body, now_ms, is_dead, is_asked_by_number)
         self._expect_free(sent, now_ms, is_dead)
         if deliveries is not None:
@@ -152,6 +155,8 @@ class MessageHistory:
         self._locked[sent] = None
         if hold is not None:
             hold.locks.append(lock)
+            if hold.is_over:
+                self._let_go(lock)  # it was on its way when the session was let go
         return lock
 
     def taken(
