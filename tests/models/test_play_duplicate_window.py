@@ -27,6 +27,7 @@ def small_generations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duplicate_window, "GENERATION_IDS", MODEL.generation)
 
 
+@pytest.mark.timeout(900)
 def test_walks_of_the_model_are_what_the_fragment_does(measure: Callable[[int], int], first_seed: int) -> None:
     actions = play_walks(MODEL, player, range(first_seed, first_seed + measure(10_000)))
     assert actions == {

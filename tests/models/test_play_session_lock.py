@@ -23,6 +23,7 @@ MODEL = SessionLock(messages=3, receivers=3, keepers=3, values=3, tail_limit=4, 
 player = partial(SessionPlayer, MODEL)
 
 
+@pytest.mark.timeout(900)
 def test_walks_of_the_model_are_what_the_fragment_does(measure: Callable[[int], int], first_seed: int) -> None:
     actions = play_walks(MODEL, player, range(first_seed, first_seed + measure(10_000)))
     accepted = {f"{how} {answer}" for how in ("accept", "accept_next") for answer in ("granted", "waits", "refused")}
