@@ -184,9 +184,8 @@ class KeeperClient:
 
     def _say_applied(self, followed: _Followed) -> None:
         followed.is_telling = False
-        if followed.following:
-            namespace = followed.namespace
-            self.submit(CatalogApplied(self.owner, namespace.name, namespace.catalog.version), _nobody_waits)
+        namespace = followed.namespace
+        self.submit(CatalogApplied(self.owner, namespace.name, namespace.catalog.version), _nobody_waits)
 
 
 def _nobody_waits(answer: Answer) -> None:

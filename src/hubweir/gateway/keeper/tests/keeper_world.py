@@ -54,9 +54,10 @@ class Stream:
         self._requests = 0
         self._life = 0  # of the stream: what an earlier one carried goes nowhere
         self._inbox: deque[bytes] = deque()
+        self._outbox: deque[Callable[[], None]] = deque()
         self.is_up = False
         self.is_held = False
-        self.is_deaf = False  # nothing of the process reaches the keeper
+        self.is_deaf = False  # nothing of the process reaches the keeper, yet
         self.commands: list[Command] = []
 
     # What the client calls
@@ -72,10 +73,14 @@ class Stream:
         frame = _joined(request, command)
 
         def arrive() -> None:
-            if self._life == life and not self.is_deaf:
-                self._world.server.submit(decode_command(frame)[1], lambda answer: self.send(request, answer, life))
+            self._world.server.submit(decode_command(frame)[1], lambda answer: self.send(request, answer, life))
 
-        self._world.env.call_soon(arrive)
+        self._outbox.append(arrive)
+        self._world.env.call_soon(self._deliver)
+
+    def _deliver(self) -> None:
+        while self._outbox and not self.is_deaf:
+            self._outbox.popleft()()
 
     def listen(self, on_push: OnPush) -> None:
         self._on_push = on_push
@@ -100,8 +105,9 @@ class Stream:
 
     def release(self) -> None:
         """Nothing is held any more."""
-        self.is_held = False
+        self.is_held = self.is_deaf = False
         self._world.env.call_soon(self.carry)
+        self._world.env.call_soon(self._deliver)
 
     def end(self) -> None:
         """The stream ends, from whichever side."""
@@ -109,6 +115,7 @@ class Stream:
             return
         self.is_up, self._life = False, self._life + 1
         self._inbox.clear()
+        self._outbox.clear()
         waiting, self._waiting = self._waiting, {}
         for on_answer in waiting.values():
             on_answer(Refusal(TIMED_OUT, "the stream ended", known=False))
@@ -174,7 +181,7 @@ class Follower(World):
     def came(self) -> None:
         """Its stream stands."""
         self.stream.is_up = True
-        self.stream.is_held = False
+        self.stream.is_held = self.stream.is_deaf = False
         self.client.came()
 
     def went(self) -> None:
