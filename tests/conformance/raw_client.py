@@ -306,11 +306,11 @@ class RawClient:
                 payload = b""
         return found
 
-    def request(self, node: str, message: Message) -> Message:
-        """A request on a node over two links of its own, and the answer."""
+    def request(self, node: str, message: Message, *, state: TransactionalState | None = None) -> Message:
+        """A request on a node over two links of its own, and the answer. state: of its delivery."""
         reply = self.receiver(node, credit=1)
         ask = self.sender(node)
-        self.transfer(ask, encode_message(message), settled=True)
+        self.transfer(ask, encode_message(message), settled=True, state=state)
         (answer,) = self.messages(1)
         for handle in (ask, reply):
             self.write(frame(Detach(handle=handle, closed=True)))

@@ -237,7 +237,7 @@ def _rows(*spans: tuple[int, int]) -> list[int]:
 
 
 _LATER_PARTS = {
-    "fragments of one entity at several brokers": _rows((130, 132), (136, 136)),
+    "fragments of one entity at several brokers": _rows((132, 132), (136, 136)),
 }
 # What waits for a part that is not built.
 LATER: dict[int, str] = {number: part for part, numbers in _LATER_PARTS.items() for number in numbers}

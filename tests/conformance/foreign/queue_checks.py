@@ -65,7 +65,11 @@ TRANSACTION_CHECKS = {
     "transaction_over_two_queues_moves_a_message": _check("transactions", 114),
     "transaction_sends_to_several_queues": _check("transactions", 114),
     "transaction_schedules_messages": _check("transactions", 114),
+    "transaction_keeps_to_one_key_of_a_partitioned_queue": _check("transactions", 130),
 }
+
+# Of a partitioned queue.
+PARTITION_CHECKS = {"key_or_turn_chooses_the_fragment": _check("send single", 126, 129)}
 
 # Only a client of the protocol, not of the service, can do these.
 WIRE_CHECKS = {
@@ -99,6 +103,8 @@ QUEUES: Mapping[str, Mapping[str, object]] = {
     "rolling-back": {"lock_duration": timedelta(seconds=5)},
     "expiring": {"dead_lettering_on_message_expiration": True},
     "duplicates": {"requires_duplicate_detection": True},
+    "spread": {"enable_partitioning": True},
+    "one-key": {"enable_partitioning": True},
     "named-session": {"requires_session": True},
     "next-session": {"requires_session": True},
     "held-session": {"requires_session": True},

@@ -8,11 +8,11 @@ import pytest
 
 from tests.conformance.foreign.checks import LIMIT_S, parameters_of
 from tests.conformance.foreign.program_run import ProgramRun
-from tests.conformance.foreign.queue_checks import CHECKS
+from tests.conformance.foreign.queue_checks import CHECKS, PARTITION_CHECKS
 from tests.conformance.foreign.toolchain import Program
 from tests.conformance.foreign.topic_checks import TOPIC_CHECKS
 
-OFFERED = {**CHECKS, **TOPIC_CHECKS}
+OFFERED = {**CHECKS, **PARTITION_CHECKS, **TOPIC_CHECKS}
 PROGRAM = Program(
     name="go-queues",
     tools=("go",),

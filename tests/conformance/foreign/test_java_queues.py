@@ -8,11 +8,11 @@ import pytest
 
 from tests.conformance.foreign.checks import LIMIT_S, parameters_of
 from tests.conformance.foreign.program_run import ProgramRun
-from tests.conformance.foreign.queue_checks import CHECKS, TRANSACTION_CHECKS
+from tests.conformance.foreign.queue_checks import CHECKS, PARTITION_CHECKS, TRANSACTION_CHECKS
 from tests.conformance.foreign.toolchain import HERE, QUICK_JAVA, Program
 from tests.conformance.foreign.topic_checks import TOPIC_CHECKS
 
-OFFERED = {**CHECKS, **TOPIC_CHECKS, **TRANSACTION_CHECKS}
+OFFERED = {**CHECKS, **PARTITION_CHECKS, **TOPIC_CHECKS, **TRANSACTION_CHECKS}
 SOURCES = tuple(sorted(path.name for path in (HERE / "java-queues").glob("*.java")))
 PROGRAM = Program(
     name="java-queues",

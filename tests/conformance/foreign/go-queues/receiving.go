@@ -177,4 +177,20 @@ func checkTimes() {
 			isEmpty(ctx, receiver)
 		})
 	})
+	check("key_or_turn_chooses_the_fragment", func(ctx context.Context) {
+		for _, body := range []string{"a", "b"} {
+			send(ctx, "spread", &azservicebus.Message{Body: []byte(body), PartitionKey: ptr("key")})
+		}
+		for _, body := range []string{"0", "1", "2"} {
+			send(ctx, "spread", message(body))
+		}
+		receiving(ctx, "spread", nil, func(receiver *azservicebus.Receiver) {
+			fragments := map[string]int64{}
+			for _, each := range receive(ctx, receiver, 5) {
+				fragments[string(each.Body)] = *each.SequenceNumber >> 48
+			}
+			same(fragments["a"], fragments["b"])
+			same([]int64{fragments["0"], fragments["1"], fragments["2"]}, []int64{0, 1, 2})
+		})
+	})
 }

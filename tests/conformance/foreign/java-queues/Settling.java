@@ -8,6 +8,7 @@ import com.azure.messaging.servicebus.models.DeadLetterOptions;
 import com.azure.messaging.servicebus.models.ServiceBusMessageState;
 import java.time.Duration;
 import java.time.OffsetDateTime;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -81,6 +82,19 @@ final class Settling {
                 Checks.same(Queues.bodies(Queues.receive(from, 2)), List.of("first", "other"));
                 Queues.isEmpty(from);
             });
+        });
+        Checks.check("key_or_turn_chooses_the_fragment", Settling::spread);
+    }
+
+    private static void spread() throws Exception {
+        Queues.send("spread", Queues.message("a").setPartitionKey("key"), Queues.message("b").setPartitionKey("key"),
+            Queues.message("0"), Queues.message("1"), Queues.message("2"));
+        Queues.receiving("spread", from -> {
+            Map<String, Long> fragments = new HashMap<>();
+            Queues.receive(from, 5).forEach(
+                each -> fragments.put(each.getBody().toString(), each.getSequenceNumber() >> 48));
+            Checks.same(fragments.get("a"), fragments.get("b"));
+            Checks.same(List.of(fragments.get("0"), fragments.get("1"), fragments.get("2")), List.of(0L, 1L, 2L));
         });
     }
 

@@ -33,6 +33,7 @@ final class Transactions {
         Checks.check("transaction_over_two_queues_moves_a_message", Transactions::moved);
         Checks.check("transaction_sends_to_several_queues", Transactions::several);
         Checks.check("transaction_schedules_messages", Transactions::scheduled);
+        Checks.check("transaction_keeps_to_one_key_of_a_partitioned_queue", Transactions::oneKey);
     }
 
     /** A sender and a receiver on one connection: a transaction is of that connection. */
@@ -102,6 +103,21 @@ final class Transactions {
             Checks.same(Queues.peek(from), List.of());
             to.commitTransaction(transaction);
             Checks.same(Queues.bodies(Queues.receive(from, 5)), List.of("a", "b", "c", "d", "e"));
+        });
+    }
+
+    /** This client takes a send that is refused in a transaction for one that is done, and hears of it at the commit. */
+    private static void oneKey() throws Exception {
+        pair("one-key", (to, from) -> {
+            ServiceBusTransactionContext spoilt = to.createTransaction();
+            to.sendMessage(Queues.message("a").setPartitionKey("key"), spoilt);
+            to.sendMessage(Queues.message("b").setPartitionKey("other"), spoilt);
+            Checks.refused(ServiceBusException.class, () -> to.commitTransaction(spoilt));
+            ServiceBusTransactionContext kept = to.createTransaction();
+            to.sendMessage(Queues.message("c").setPartitionKey("key"), kept);
+            to.sendMessage(Queues.message("d").setSessionId("key"), kept);
+            to.commitTransaction(kept);
+            Checks.same(Queues.bodies(Queues.receive(from, 2)), List.of("c", "d"));
         });
     }
 

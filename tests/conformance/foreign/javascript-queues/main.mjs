@@ -261,6 +261,23 @@ await check("duplicate_is_stored_once", async () => {
   });
 });
 
+// ---- fragments ----
+
+await check("key_or_turn_chooses_the_fragment", async () => {
+  for (const body of ["a", "b"]) {
+    await send("spread", { body, partitionKey: "key" });
+  }
+  for (const body of ["0", "1", "2"]) {
+    await send("spread", { body });
+  }
+  await using(client.createReceiver("spread"), async (receiver) => {
+    const got = await receive(receiver, 5);
+    const fragments = Object.fromEntries(got.map((each) => [each.body, each.sequenceNumber.shiftRight(48).toNumber()]));
+    assert.equal(fragments.a, fragments.b);
+    assert.deepEqual([fragments[0], fragments[1], fragments[2]], [0, 1, 2]);
+  });
+});
+
 // ---- sessions ----
 
 await check("named_session_is_received_in_order", async () => {
