@@ -131,5 +131,20 @@ def test_when_none_takes_it_the_last_refusal_is_told_as_busy(world: World) -> No
     assert len(world.asked()) == 1
 
 
+def test_each_is_asked_once_however_long_their_refusals_take(world: World) -> None:
+    for broker in world.brokers:
+        submit = broker.submit
+
+        def late(command: Any, on_answer: Any, submit: Any = submit) -> None:
+            world.now_ms += 2 * AWAY_MS  # whoever refused first might be back by now
+            submit(command, on_answer)
+
+        broker.submit = late  # type: ignore[method-assign]
+    for number in range(4):
+        world.brokers[number % 2].answers[f"log-{number}"] = Refusal(SERVER_BUSY, "offline")
+    assert isinstance(world.send(), Refusal)
+    assert world.asked() == ["0", "1", "2", "3"]
+
+
 def test_a_turn_is_no_log(world: World) -> None:
     assert world.turn.log_id not in {f"log-{number}" for number in range(4)} and world.turn.entity == "orders"
