@@ -86,8 +86,11 @@ class FanIn:
     def _next(self, *, is_drain: bool) -> ReceiverPart | None:
         """The next one in turn that is asked for nothing; at a drain one that has not found nothing yet."""
         parts = self._parts
+        slow = [part.place.broker for part in parts if part.is_slow]
         for place in range(self._turn, self._turn + len(parts)):
             part = parts[place % len(parts)]
+            if slow and part.place.broker in slow:
+                continue  # one of its parts is enough to find out that it is well again
             if part.state is PartState.IDLE and not part.kept and not (is_drain and part.found_nothing):
                 self._turn = (place + 1) % len(parts)
                 return part

@@ -172,7 +172,7 @@ class ReceiverPart:
     def _lose(self, error: ServiceError) -> None:
         """It has no receiver (any more)."""
         if self.state is not PartState.OVER:
-            self.state = PartState.AWAY
+            self.state, self.is_slow = PartState.AWAY, False
             self.release()
             self._close_receiver()
             self._user.part_away(self, error)
@@ -236,7 +236,7 @@ class ReceiverPart:
             self.release()
             return
         self.found_nothing = not rows and self.state is PartState.LOOKING
-        self.state, self._asked = PartState.IDLE, 0
+        self.state, self._asked, self.is_slow = PartState.IDLE, 0, False
         self._user.part_answered()
 
     # What was received
@@ -263,6 +263,7 @@ class ReceiverPart:
             self._lose(error_of(answer))  # whether they are in the queue or gone: this link sends none of them
             return
         self.kept.took(answer.codes)
+        self.is_slow = False
         if self.state is not PartState.OVER:
             self._user.part_answered()
 

@@ -227,12 +227,12 @@ def test_a_broker_that_says_nothing_keeps_neither_messages_of_others_nor_a_drain
     send_to(peer, *range(FRAGMENTS))
     world.gates[1].hold[stalled] = []
     link = peer.receiver("orders", credit=FRAGMENTS, **mode)
-    peer.run(FRAGMENTS * SLOW_MS)
+    peer.run(3 * SLOW_MS)  # whichever of the fragments there is looked at first, the others are not
     there = {each for each in range(FRAGMENTS) if store_of(world, each) != 1}
     assert there <= set(numbers(peer, link))
     begun = len(peer.came)
     link.grant(FRAGMENTS, drain=True)
-    peer.run(FRAGMENTS * SLOW_MS)
+    peer.run(3 * SLOW_MS)
     assert [flow.drain for flow in flows(peer, begun)] == [True]
     world.gates[1].release(stalled)
     peer.run(500)

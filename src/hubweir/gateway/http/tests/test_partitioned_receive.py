@@ -151,6 +151,7 @@ def test_a_receive_whose_time_ends_while_it_looks_ends_behind_the_last_fragment(
                     world.gates[0].release(ReceiveMessages)
                 await asyncio.sleep(0.005)
                 world.run_for(1)
+        assert asking.answer is not None, "it does not wait"
         await task
         return asking.answer
 
