@@ -16,7 +16,7 @@ from hubweir.service.data_folder import (
     store_folder,
     stored_logs,
 )
-from hubweir.testing.memory_faults import BrokerFault, PowerCut
+from hubweir.testing.memory_faults import Fault, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 
 
@@ -53,7 +53,7 @@ def test_any_other_format_is_refused_with_both_named_and_nothing_changed(text: b
 def test_a_power_cut_leaves_a_folder_that_starts(seed: int) -> None:
     for nth in range(1, 20):
         files = MemoryFiles(seed)
-        files.plan(BrokerFault.POWER_CUT, nth)
+        files.plan(Fault.POWER_CUT, nth)
         try:
             start(files)
         except PowerCut:
