@@ -64,7 +64,6 @@ class KeeperClient:
         self._env = env
         self._keeper = keeper
         self._followed: dict[str, _Followed] = {}
-        self.on_came: list[Callable[[], None]] = []
         keeper.listen(self._pushed)
 
     def follow(self, name: str, *, profile: Profile, host: str, on_first: OnFollowed) -> FollowedNamespace:
@@ -91,8 +90,6 @@ class KeeperClient:
         self.is_up = True
         for followed in self._followed.values():
             self._begin(followed)
-        for callback in self.on_came:
-            callback()
 
     def went(self) -> None:
         """The stream ended."""

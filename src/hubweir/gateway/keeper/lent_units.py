@@ -124,9 +124,16 @@ class LentUnits:
         self._source.ask_usage(on_done)
 
     def stop(self, on_done: Callable[[object], None]) -> None:
-        """Tell what moved, and count no more."""
+        """Tell what moved, and count no more. What waits is let in or refused first."""
+
+        def told(answer: Answer) -> None:
+            self._leased(answer)
+            on_done(answer)
+
         self._timer.cancel()
-        self._lease(on_done)
+        if self._soon is not None:
+            self._soon.cancel()
+        self._lease(told)
 
     # Leases
 

@@ -155,3 +155,19 @@ def test_counts_are_told_again_unless_they_may_have_been_heard() -> None:
     asks = len(asked.asked)
     asked.env.run_for(3 * LEASE_MS)
     assert len(asked.asked) == asks
+
+
+def test_runs_that_wait_when_the_process_stops_are_answered() -> None:
+    asked = Asked()
+    asked.append(1)
+    asked.lend(1)
+    asked.append(3)
+    asked.append(4)
+    stopped: list[object] = []
+    asked.units.stop(stopped.append)
+    assert stopped == []
+    asked.lend(3)
+    assert (asked.stored, asked.refused, len(stopped)) == ([1, 3], [4], 1)
+    asks = len(asked.asked)
+    asked.env.run_for(10 * LEASE_MS)
+    assert len(asked.asked) == asks
