@@ -232,15 +232,8 @@ ASKED_OF: dict[int, tuple[str, ...]] = {
 }
 
 
-def _rows(*spans: tuple[int, int]) -> list[int]:
-    return [number for first, last in spans for number in range(first, last + 1)]
-
-
-_LATER_PARTS = {
-    "fragments of one entity at several brokers": _rows((132, 132), (136, 136)),
-}
 # What waits for a part that is not built.
-LATER: dict[int, str] = {number: part for part, numbers in _LATER_PARTS.items() for number in numbers}
+LATER: dict[int, str] = {}
 
 # What of a check is not shown, or not so, and why.
 EXPLAINED: dict[int, str] = {
