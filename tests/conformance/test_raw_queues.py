@@ -123,8 +123,11 @@ def test_sub_queues_are_receivable_in_either_case(client: RawClient, queue: str,
 
 
 @pytest.mark.sb(25, 34)
-def test_the_size_limit_is_exact_and_the_link_goes_on(client: RawClient, make_queue: Make) -> None:
-    queue, limit = make_queue(max_message_kilobytes=256), 262_144
+@pytest.mark.parametrize("is_partitioned", [False, True], ids=["plain", "partitioned"])
+def test_the_size_limit_is_exact_and_the_link_goes_on(
+    client: RawClient, make_queue: Make, is_partitioned: bool
+) -> None:
+    queue, limit = make_queue(max_message_kilobytes=256, is_partitioned=is_partitioned), 262_144
     sender = client.attach(queue, sends=True)
     assert client.expect(Attach).max_message_size == limit
     client.expect(Flow)
