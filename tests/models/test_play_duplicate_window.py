@@ -102,8 +102,8 @@ def ids_in_flight_take_no_room(patch: pytest.MonkeyPatch) -> None:
 def a_dropped_message_begins_anew(patch: pytest.MonkeyPatch) -> None:
     find = Table.duplicates_in
 
-    def renewed(self: Table, data: Any, fields: Any, *, enqueued_ms: int, window_ms: int) -> list[int]:
-        dropped = find(self, data, fields, enqueued_ms=enqueued_ms, window_ms=window_ms)
+    def renewed(self: Table, data: Any, fields: Any, *, enqueued_ms: int, **said: Any) -> list[int]:
+        dropped = find(self, data, fields, enqueued_ms=enqueued_ms, **said)
         for place in dropped:
             start = fields[place * INCOMING_WIDTH + I_ID]
             again = hash_of(data, start, start + fields[place * INCOMING_WIDTH + I_ID_LENGTH])
@@ -145,9 +145,7 @@ def the_window_is_a_millisecond_too_long(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         Table,
         "duplicates_in",
-        lambda self, data, fields, *, enqueued_ms, window_ms: find(
-            self, data, fields, enqueued_ms=enqueued_ms, window_ms=window_ms + 1
-        ),
+        lambda self, data, fields, *, window_ms, **said: find(self, data, fields, window_ms=window_ms + 1, **said),
     )
 
 
