@@ -230,7 +230,7 @@ class MessageLoad:
             value = b"%d" % self._values
             history.sessions.setting(hold.session, value)
             await receiver.set_state(value)
-            history.sessions.set_done(hold.session, is_done=True)
+            history.sessions.set_done(hold.session, value, is_done=True)
             history.let_go(hold)
             await receiver.close()
 

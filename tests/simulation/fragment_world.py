@@ -487,13 +487,13 @@ class FragmentWorld:
 
         def answered(answer: Any) -> None:
             is_unknown = isinstance(answer, Refused) and not answer.known
-            sessions.set_done(hold.session, is_done=None if is_unknown else answer is None)
+            sessions.set_done(hold.session, value, is_done=None if is_unknown else answer is None)
 
         sessions.setting(hold.session, value)
         try:
             fragment.set_session_state(hold.session, value, self.bench.times(), self.noting(answered))
         except ServiceError:
-            sessions.take_back(hold.session)
+            sessions.take_back(hold.session, value)
 
     def cancel_scheduled(self) -> None:
         (view, *others) = self.views

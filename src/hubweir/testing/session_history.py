@@ -150,18 +150,18 @@ class SessionHistory:
         """A holder is about to set the session's state."""
         self._of(name).setting.append(state)
 
-    def set_done(self, name: str, *, is_done: bool | None) -> None:
-        """The oldest setting was answered. None: nobody said."""
+    def set_done(self, name: str, state: bytes | None, *, is_done: bool | None) -> None:
+        """The setting of this state was answered, a refusal maybe before an earlier setting. None: nobody said."""
         session = self._of(name)
-        state = session.setting.pop(0)
+        session.setting.remove(state)
         if is_done:
             session.states = {state}
         elif is_done is None:
             session.states.add(state)
 
-    def take_back(self, name: str) -> None:
-        """The newest setting was not done at all."""
-        self._of(name).setting.pop()
+    def take_back(self, name: str, state: bytes | None) -> None:
+        """The setting of this state was not done at all."""
+        self._of(name).setting.remove(state)
 
     def state_seen(self, name: str, state: bytes | None) -> None:
         """A holder was told that this is the session's state."""

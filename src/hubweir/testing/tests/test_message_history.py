@@ -81,7 +81,7 @@ def a_good_history_of_every_kind() -> None:
     story.send("j", message_id="id")
     hold = story.hold()
     story.states.setting("s", b"1")
-    story.states.set_done("s", is_done=True)
+    story.states.set_done("s", b"1", is_done=True)
     first, second = (story.receive(text, hold=hold, deliveries=0) for text in "ab")
     story.settle(first, SeenOutcome.ABANDON)
     first = story.receive("a", hold=hold, deliveries=1)
@@ -396,7 +396,7 @@ def a_state_that_was_forgotten() -> None:
     story = Story()
     story.hold()
     story.states.setting("s", b"1")
-    story.states.set_done("s", is_done=True)
+    story.states.set_done("s", b"1", is_done=True)
     story.history.crashed()
     story.states.state_seen("s", None)
 
@@ -404,7 +404,7 @@ def a_state_that_was_forgotten() -> None:
 def a_state_that_was_refused() -> None:
     story = Story()
     story.states.setting("s", b"1")
-    story.states.set_done("s", is_done=False)
+    story.states.set_done("s", b"1", is_done=False)
     story.states.state_seen("s", b"1")
 
 
@@ -442,6 +442,17 @@ def test_scheduled_messages_come_by_the_numbers_that_they_got_when_they_became_a
     story.settle(second, SeenOutcome.ABANDON)
     story.receive("b", hold=hold, number=7)
     story.receive("a", hold=hold, number=8)
+
+
+def test_a_state_that_is_refused_before_an_earlier_one_is_set_is_the_refused_one() -> None:
+    story = Story()
+    for state in (b"1", b"2"):
+        story.states.setting("s", state)
+    story.states.set_done("s", b"2", is_done=False)
+    story.states.set_done("s", b"1", is_done=True)
+    story.states.state_seen("s", b"1")
+    with pytest.raises(Violation, match="has the state b'2'"):
+        story.states.state_seen("s", b"2")
 
 
 def test_what_nobody_can_tell_is_no_fault() -> None:
