@@ -440,7 +440,8 @@ class FragmentWorld:
         except ServiceError as error:
             view.wanted.discard(sent.text)
             is_lost = sent.session is not None and (hold is None or hold.until_ms <= self.now())
-            if not (is_lost or sent.lock or sent.may_be_gone or sent.may_expire or view.history.allowance):
+            is_dead = view.history.may_be_dead(sent)
+            if not (is_lost or is_dead or sent.lock or sent.may_be_gone or sent.may_expire or view.history.allowance):
                 raise Violation(f"P7: {sent.text} is deferred and not found: {error}") from error
 
     def accept_session(self) -> None:

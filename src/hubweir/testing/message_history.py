@@ -60,7 +60,7 @@ class MessageHistory:
     def __init__(self, *, slack_ms: int = 0, most_deliveries: int | None = None, window_ms: int | None = None) -> None:
         self.sent: dict[str, SeenMessage] = {}
         self.groups: dict[int, list[SeenMessage]] = {}
-        self.sessions = SessionHistory(slack_ms, self._may_be_dead)
+        self.sessions = SessionHistory(slack_ms, self.may_be_dead)
         self.allowance = 0  # so many messages may be gone, by takes that nobody answered
         self.tick = 0  # of the newest observation
         self.crashes = 0
@@ -399,7 +399,8 @@ class MessageHistory:
             raise Violation(f"P8: {sent.text} comes again behind {deliveries} deliveries of {most}")
         sent.least = sent.most = deliveries + counts
 
-    def _may_be_dead(self, sent: SeenMessage) -> bool:
+    def may_be_dead(self, sent: SeenMessage) -> bool:
+        """Whether it may be a dead letter, for it was delivered too often."""
         self._know_crashes(sent)
         return self._most_deliveries is not None and sent.most >= self._most_deliveries
 
