@@ -18,7 +18,7 @@ from msgspec import Struct
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.process import Refusal
-from hubweir.env import Clock
+from hubweir.env import Env
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE, ServiceError
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.gateway.append_queue import AppendQueue, LogQueue
@@ -63,12 +63,12 @@ class FragmentChoice:
     """
 
     def __init__(
-        self, clock: Clock, fragments: Fragments, queues: AppendQueue[EnqueueMessages], *, takes_ids: bool
+        self, env: Env, fragments: Fragments, queues: AppendQueue[EnqueueMessages], *, takes_ids: bool
     ) -> None:
         self._fragments = fragments
         self._takes_ids = takes_ids
         self._queues = tuple(queues.of(KeyedPlace(place)) for place in fragments.places)
-        self._turn = FragmentTurn(clock, fragments)
+        self._turn = FragmentTurn(env, fragments)
         self._keyless = queues.of(self._turn)
         self.turn_id = self._turn.log_id  # of the queue of what has no key
 

@@ -6,6 +6,7 @@ fragment that is up gets it, each once, before anybody hears of it. So whoever s
 as one fragment takes messages. (contract "Service Bus", 9A, P10)
 
 Nothing is kept: after a crash the turn begins anew. What was not answered is stored in one fragment, or in none.
+Where it begins is drawn by lot, so that several processes with few messages each do not all fill the first fragments.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import partial
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.process import Refusal
-from hubweir.env import Clock
+from hubweir.env import Clock, Env
 from hubweir.errors import SERVER_BUSY
 from hubweir.gateway.brokers import OnAnswer
 from hubweir.gateway.fragments import FragmentPlace, Fragments
@@ -27,11 +28,11 @@ AWAY_MS = 1_000
 class FragmentTurn:
     """Of one entity, in one process. It stands for a place (append_queue.LogPlace), and for its broker."""
 
-    def __init__(self, clock: Clock, fragments: Fragments) -> None:
-        self._clock = clock
+    def __init__(self, env: Env, fragments: Fragments) -> None:
+        self._clock: Clock = env
         self._places = fragments.places
         self._by_log = {place.log_id: place for place in fragments.places}
-        self._next = 0
+        self._next = int.from_bytes(env.random_bytes(2), "big") % len(fragments.places)
         self._away_until_ms = [0] * len(fragments.places)  # on the monotonic clock
         self.entity = fragments.entity
         self.log_id = f"{fragments.places[0].log_id}/turn"  # no log's

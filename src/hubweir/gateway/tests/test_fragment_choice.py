@@ -20,7 +20,7 @@ from hubweir.gateway.fragments import FragmentPlace, Fragments
 from hubweir.kernels.contract import D_DELIVERY_ID, D_FORMAT, DELIVERY_WIDTH
 from hubweir.queue.tests.conftest import message
 
-ENV = cast(Env, SimpleNamespace(monotonic_ms=lambda: 0, at_turn_end=lambda call: None))
+ENV = cast(Env, SimpleNamespace(monotonic_ms=lambda: 0, at_turn_end=lambda call: None, random_bytes=bytes))
 UP: Any = SimpleNamespace(is_up=True)
 PARTITIONED = Fragments(tuple(FragmentPlace("orders", str(at), UP, str(at), None, at) for at in range(16)))
 

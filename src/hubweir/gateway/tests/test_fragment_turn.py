@@ -10,7 +10,7 @@ import pytest
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import EnqueueMessages, MessagesEnqueued
 from hubweir.broker.commands.process import Refusal
-from hubweir.env import Clock
+from hubweir.env import Env
 from hubweir.errors import CONDITIONS, SERVER_BUSY, STORE_OFFLINE, TIMED_OUT, Condition
 from hubweir.gateway.fragment_turn import AWAY_MS, FragmentTurn
 from hubweir.gateway.fragments import FragmentPlace, Fragments
@@ -36,18 +36,19 @@ class BrokerOfMany:
 
 
 class World:
-    """Four fragments: the even ones at the first of two brokers, the odd ones at the other."""
+    """Four fragments: the even ones at the first of two brokers, the odd ones at the other. lot: what is drawn."""
 
-    def __init__(self) -> None:
+    def __init__(self, lot: int = 0) -> None:
         self.now_ms = 5_000
         self.brokers = [BrokerOfMany(), BrokerOfMany()]
         places = [
             FragmentPlace("orders", f"log-{number}", self.brokers[number % 2], f"log-{number}", None, number)
             for number in range(4)
         ]
-        self.turn = FragmentTurn(
-            cast(Clock, SimpleNamespace(monotonic_ms=lambda: self.now_ms)), Fragments(tuple(places))
-        )
+        env = SimpleNamespace(
+            monotonic_ms=lambda: self.now_ms, random_bytes=lambda count: lot.to_bytes(count, "big")
+        )  # fmt: skip
+        self.turn = FragmentTurn(cast(Env, env), Fragments(tuple(places)))
 
     def send(self) -> Answer:
         answers: list[Answer] = []
@@ -74,6 +75,14 @@ def test_each_run_goes_to_the_next_fragment(world: World) -> None:
     for expected in ("0", "1", "2", "3", "0"):
         assert world.send() is STORED
         assert world.asked() == [expected]
+
+
+@pytest.mark.parametrize("lot", [0, 1, 3, 4, 0x102, 0xFFFF])
+def test_a_lot_says_where_the_turn_begins(lot: int) -> None:
+    world = World(lot)
+    for step in range(5):
+        assert world.send() is STORED
+        assert world.asked() == [str((lot + step) % 4)]
 
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=lambda condition: condition.symbol)

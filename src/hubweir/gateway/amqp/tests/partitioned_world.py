@@ -29,6 +29,12 @@ def fragment_of(key: str) -> int:
     return partition_of_key(key.encode(), FRAGMENTS)
 
 
+def in_turn(stored: list[list[bytes]], first: bytes) -> list[list[bytes]]:
+    """What fragments have, in turn from the one on that has this message: a lot says where the first goes."""
+    begin = next(number for number, bodies in enumerate(stored) if first in bodies)
+    return stored[begin:] + stored[:begin]
+
+
 def in_session(body: bytes, session: str, **properties: Any) -> bytes:
     return event(body, properties=Properties(group_id=session, **properties))
 

@@ -23,6 +23,7 @@ from hubweir.gateway.amqp.tests.partitioned_world import (
     PARTITIONED,
     fragment_of,
     in_session,
+    in_turn,
     outcomes,
     partitioned_world,
 )
@@ -81,7 +82,9 @@ def test_a_message_id_is_a_key_where_duplicates_are_detected_and_only_there(worl
             send(peer, b"m%d" % number, queue="orders", properties=Properties(message_id=f"m{number}"))
     assert [[b"m%d" % number for number in range(4) if fragment_of(f"m{number}") == fragment]
             for fragment in range(FRAGMENTS)] == stored(world, "once")  # fmt: skip
-    assert [len(bodies) for bodies in stored(world, "orders")] == [1] * 8 + [0] * 8
+    turn = [b"m%d" % number for _ in range(2) for number in range(4)]
+    assert sorted(body for bodies in stored(world, "orders") for body in bodies) == sorted(turn)
+    assert all(len(bodies) <= 1 for bodies in stored(world, "orders"))
 
 
 def test_a_duplicate_is_one_of_the_same_key(world: World, peer: Peer) -> None:
@@ -98,7 +101,8 @@ def test_what_has_no_key_goes_to_the_fragments_in_turn(world: World, peer: Peer)
     link = peer.sender("orders")
     for number in range(2 * FRAGMENTS):
         assert outcomes(peer, link, event(b"%d" % number)) == ["accepted"]
-    assert stored(world) == [[b"%d" % number, b"%d" % (number + FRAGMENTS)] for number in range(FRAGMENTS)]
+    expected = [[b"%d" % number, b"%d" % (number + FRAGMENTS)] for number in range(FRAGMENTS)]
+    assert in_turn(stored(world), b"0") == expected
 
 
 def test_what_comes_in_one_turn_without_a_key_is_one_run(world: World, peer: Peer) -> None:
