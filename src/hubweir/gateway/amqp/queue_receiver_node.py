@@ -49,6 +49,9 @@ from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 # A part that is away is opened again so long after the last try: a broker that died is back in some seconds.
 REOPEN_MS = 1_000
+# A wait for a session ends by itself at each fragment. A broker that stalls says nothing, and this long behind the end
+# of the wait nobody waits for it any more.
+SESSION_GRACE_MS = 500
 # A link without credit keeps its questions and what comes for so long: clients that take one message at a time come
 # back sooner, and other receivers wait no longer for what it keeps. (contract "Service Bus", 4.7.5)
 KEEP_MS = 50
@@ -93,6 +96,7 @@ class QueueReceiverNode(Node):
         self._reopen_timer: Timer | None = None
         self._slow_timer: Timer | None = None  # while an answer is due at once
         self._keep_timer: Timer | None = None
+        self._wait_timer: Timer | None = None  # while a session is waited for
         self._used_up_ms = -1  # when the credit was, on the monotonic clock; -1: it is not
         self._is_pumping = False
         self.session_id: str | None = None
@@ -121,6 +125,7 @@ class QueueReceiverNode(Node):
         if self._wish is not None:
             # The right is proven, and a session may be waited for longer than a connection may go without one.
             self.host.authorized()
+            self._wait_timer = self.host.env.call_later(self._wish.wait_ms + SESSION_GRACE_MS, self._wait_no_longer)
         for part in self._parts:
             if part.state is not PartState.OVER:  # which it is where another one has the session already
                 part.open(self._wish)
@@ -219,10 +224,10 @@ class QueueReceiverNode(Node):
 
     def closed(self) -> None:
         self._state = ReceiverState.OVER
-        for timer in (self._reopen_timer, self._slow_timer, self._keep_timer):
+        for timer in (self._reopen_timer, self._slow_timer, self._keep_timer, self._wait_timer):
             if timer is not None:
                 timer.cancel()
-        self._reopen_timer = self._slow_timer = self._keep_timer = None
+        self._reopen_timer = self._slow_timer = self._keep_timer = self._wait_timer = None
         self.host.share.forget(self)
         for part in self._parts:
             part.close()
@@ -249,6 +254,13 @@ class QueueReceiverNode(Node):
             self.link.answer_by_host(lambda: Rejected(error=self._lost(lost_error(LOCK_LOST))))
         self.link.accept(source=source, properties=properties)
         self.host.authorized()
+
+    def _wait_no_longer(self) -> None:
+        """The wait for a session is over, and the broker of some fragment has not said so."""
+        self._wait_timer = None
+        if self._state is ReceiverState.OPENING:
+            text = f"'{self.entity}' gave no session in time: a fragment of it does not answer. Ask again."
+            self._end(ServiceError(TIMED_OUT, text))
 
     def part_away(self, part: ReceiverPart, error: ServiceError) -> None:
         """See PartUser."""

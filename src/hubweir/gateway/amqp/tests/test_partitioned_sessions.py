@@ -8,7 +8,13 @@ from hubweir.amqp.messaging.message import Properties
 from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.fragment import CloseReceiver, GiveUpSession, OpenReceiver
-from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, PARTITIONED, fragment_of, partitioned_world
+from hubweir.gateway.amqp.queue_receiver_node import SESSION_GRACE_MS
+from hubweir.gateway.amqp.tests.partitioned_world import (
+    FRAGMENTS,
+    PARTITIONED,
+    fragment_of,
+    partitioned_world,
+)
 from hubweir.gateway.amqp.tests.queue_world import create_queue, send, settle
 from hubweir.gateway.amqp.tests.test_fan_in import sent
 from hubweir.gateway.amqp.tests.test_queue_receiver_node import accept_session, granted_id
@@ -98,6 +104,34 @@ def test_a_fragment_that_is_away_does_not_keep_others_from_giving_a_session(
     if not peer.is_attached(late):  # all three are at the broker that is away
         peer.run(1_500)
         assert str(peer.refusal(late).condition) == "com.microsoft:timeout"
+
+
+@pytest.mark.parametrize("name", [None, "a"])
+def test_a_stalled_broker_keeps_nobody_waiting_for_a_session_beyond_their_time(
+    world: World, peer: Peer, name: str | None
+) -> None:
+    create_queue(world, "sessions", storage=PARTITIONED, delivery=DeliverySettings(requires_session=True))
+    entity = world.namespace.find("sessions", QueueDescription)
+    assert entity is not None
+    stalled = world.gates[1 if name is None else entity.placements[fragment_of(name)].store_index]
+    stalled.hold[OpenReceiver] = []
+    late = accept_session(peer, name, wait_ms=2_000)
+    peer.run(2_000 + SESSION_GRACE_MS - 100)
+    assert not peer.is_attached(late) and peer.refusal(late) is None
+    peer.run(200)
+    refusal = peer.refusal(late)
+    assert str(refusal.condition) == "com.microsoft:timeout" and "does not answer" in str(refusal.description)
+    stalled.release(OpenReceiver)
+    send(peer, b"x", queue="sessions", properties=Properties(group_id="a"))
+    assert peer.is_attached(accept_session(peer, "a")), "what answers late keeps no session"
+
+
+def test_who_has_a_session_keeps_it_beyond_the_time_that_it_waited_for_it(
+    world: World, peer: Peer, sessions: None
+) -> None:
+    link = accept_session(peer, None, wait_ms=1_000)
+    peer.run(2_000 + SESSION_GRACE_MS)
+    assert peer.is_attached(link)
 
 
 def test_a_session_is_refused_while_its_fragment_is_away(world: World, peer: Peer, sessions: None) -> None:
