@@ -179,3 +179,15 @@ def test_faults_are_ordered_by_command(tmp_path: Path, server: ServerProcess) ->
     until(lambda: states() == ["serves"] * BROKERS, BACK_S)
     kept(load, server)
     assert server.stop() == 0
+
+
+def test_a_start_of_one_process_ends_those_that_are_left_and_serves_all_stores(
+    tmp_path: Path, server: ServerProcess
+) -> None:
+    load, data = loaded(server, 5), tmp_path / "data"
+    asyncio.run(load.write_on(0.2, server.kill9, 0.2))
+    assert len(broker_pids(data)) == BROKERS
+    with ServerProcess(data, ports=server.ports, environment={"PYTHONPATH": SOURCE}) as alone:
+        assert broker_pids(data) == {}
+        kept(load, alone)
+        assert alone.stop() == 0

@@ -11,8 +11,10 @@ from pathlib import Path
 from hubweir.broker.commands.broker_process import AskProcess, ProcessState
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.remote_broker import RemoteBroker
+from hubweir.drivers.unix_socket import listener_pid
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.env import Env
+from hubweir.service.runtime_folder import RuntimeFolder
 
 logger = logging.getLogger(__name__)
 
@@ -59,3 +61,16 @@ async def end_found(index: int, life: WatchedProcess, *, answers: bool) -> None:
         except TimeoutError:
             logger.error("it did not end within %.0f s: it is killed", END_S)
     await life.kill()
+
+
+async def end_left(data: str, env: Env) -> None:
+    """End all broker processes that serve on for a supervisor of a data folder that is gone: a start without any."""
+    folder = RuntimeFolder.left(data)
+    if folder is None:
+        return
+    for index in folder.processes():
+        path = folder.process(index)
+        pid = listener_pid(path)
+        life = None if pid is None else WatchedProcess.found(pid)
+        if life is not None:
+            await end_found(index, life, answers=await ask_process(path, env) is not None)

@@ -39,20 +39,21 @@ class RuntimeFolder:
     @classmethod
     def of(cls, data: str) -> RuntimeFolder:
         """The folder of a data folder, made when it is not there. RuntimeFolderUnusable when it is not ours alone."""
-        # Not what TMPDIR says: the next supervisor may have another one, and has to find the same sockets.
-        base = _FIXED_PLACE if _FIXED_PLACE.is_dir() else Path(tempfile.gettempdir())
-        own = base / f"hubweir-{os.getuid()}"
-        digest = hashlib.sha256(os.path.realpath(data).encode()).hexdigest()
-        path = own / digest[:_NAME_DIGITS]
-        for each in (own, path):
+        path = _path_of(data)
+        for each in (path.parent, path):
             each.mkdir(mode=0o700, exist_ok=True)
-            found = each.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            if not _is_ours(each):
                 raise RuntimeFolderUnusable(
                     f"{each} is to hold the sockets of this service, and it is not a folder of this user alone: "
                     "remove it, then start again"
                 )
         return cls(path)
+
+    @classmethod
+    def left(cls, data: str) -> RuntimeFolder | None:
+        """The folder of a data folder that several processes served before; None: none did, or it is not ours."""
+        path = _path_of(data)
+        return cls(path) if path.is_dir() and _is_ours(path.parent) and _is_ours(path) else None
 
     @property
     def keeper(self) -> Path:
@@ -71,3 +72,16 @@ class RuntimeFolder:
         """The indexes of broker processes that listened here, whether they live or not."""
         found = (_PROCESS.fullmatch(each.name) for each in self.path.iterdir())
         return sorted(int(each[1]) for each in found if each is not None)
+
+
+def _path_of(data: str) -> Path:
+    # Not what TMPDIR says: the next supervisor may have another one, and has to find the same sockets.
+    base = _FIXED_PLACE if _FIXED_PLACE.is_dir() else Path(tempfile.gettempdir())
+    digest = hashlib.sha256(os.path.realpath(data).encode()).hexdigest()
+    return base / f"hubweir-{os.getuid()}" / digest[:_NAME_DIGITS]
+
+
+def _is_ours(folder: Path) -> bool:
+    found = folder.lstat()
+    is_private = not stat.S_IMODE(found.st_mode) & 0o077
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and is_private

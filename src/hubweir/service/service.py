@@ -29,6 +29,7 @@ from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.data_folder import store_count
+from hubweir.service.found_process import end_left
 from hubweir.service.part_settings import capture_places
 from hubweir.service.parts import OpenStore, Parts, unusable
 from hubweir.service.served_store import ServedStore
@@ -76,6 +77,7 @@ class Service(Parts):
         """Each step starts one part, and says how the part ends."""
         issuer = token_issuer(self.settings)
         self._own_data_folder()
+        await end_left(self.settings.data, self._env)
         stored = await self._open_catalogs()
         hosts = self._choose_namespaces(said, stored)
         self._certificate = ServiceCertificate(self.settings, self.namespaces)

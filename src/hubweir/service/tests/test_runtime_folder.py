@@ -67,3 +67,11 @@ def test_a_link_in_its_place_is_refused(tmp_path: Path, place: Path) -> None:
     (place / f"hubweir-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RuntimeFolderUnusable):
         RuntimeFolder.of("data")
+
+
+def test_a_folder_is_left_only_where_processes_were_and_only_when_it_is_ours(place: Path) -> None:
+    assert RuntimeFolder.left("data") is None
+    folder = RuntimeFolder.of("data")
+    assert RuntimeFolder.left("data") == folder
+    folder.path.chmod(0o755)
+    assert RuntimeFolder.left("data") is None

@@ -1,0 +1,158 @@
+"""The official Python client over two broker processes: any of them takes it to everything, also while one is away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
+
+from hubweir.client.connection import Connection
+from hubweir.client.management import Management
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.testing.broker_processes import broker_pids, end_brokers
+from hubweir.testing.server_process import ServerProcess
+
+HUB, PARTITIONS = "orders", 4
+CONNECTIONS = 12  # that all of them lead to one of two processes happens once in two thousand runs
+WAIT_S = 60.0
+SOURCE = str(Path(__file__).resolve().parents[2] / "src")
+
+pytestmark = [
+    pytest.mark.crash,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(sys.platform != "linux", reason="several broker processes are served on Linux alone"),
+]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    data = tmp_path / "data"
+    made = ServerProcess(data, arguments=["--brokers", "2"], environment={"PYTHONPATH": SOURCE})
+    try:
+        made.start(seconds=60)
+        yield made
+    finally:
+        made.kill9()
+        end_brokers(data)
+
+
+def ask(server: ServerProcess, what: Callable[[Management], Any]) -> Any:
+    async def asked() -> Any:
+        connection = await Connection.open(ConnectionString.parse(server.connection_string()))
+        try:
+            return await what(Management(connection))
+        finally:
+            await connection.close()
+
+    return asyncio.run(asked())
+
+
+def create(server: ServerProcess) -> None:
+    settings = {"partition_count": PARTITIONS, "retention_ms": 3_600_000, "durability": "durable"}
+    ask(server, lambda asked: asked.create_hub(HUB, **settings))
+
+
+def producer(server: ServerProcess) -> EventHubProducerClient:
+    return EventHubProducerClient.from_connection_string(server.connection_string(), eventhub_name=HUB)
+
+
+class Reader:
+    """A consumer of all partitions from their start, on a thread. seen: partition and body of each event."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.seen: list[tuple[str, str]] = []
+        self._client = EventHubConsumerClient.from_connection_string(
+            server.connection_string(), consumer_group="$Default", eventhub_name=HUB
+        )
+        self._thread = threading.Thread(target=self._receive, daemon=True)
+
+    def __enter__(self) -> Reader:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        self._thread.join(WAIT_S)
+
+    def wait_for(self, bodies: set[str]) -> None:
+        limit = time.monotonic() + WAIT_S
+        while not bodies <= {body for _, body in self.seen}:
+            missing = bodies - {body for _, body in self.seen}
+            assert time.monotonic() < limit, f"{len(missing)} did not come: {sorted(missing)[:5]}"
+            time.sleep(0.05)
+
+    def _receive(self) -> None:
+        self._client.receive(on_event=self._take, starting_position="-1")
+
+    def _take(self, partition: Any, event: EventData | None) -> None:
+        if event is not None:
+            self.seen.append((partition.partition_id, event.body_as_str()))
+
+
+def test_each_connection_leads_to_every_partition_and_to_what_was_just_made(server: ServerProcess) -> None:
+    create(server)
+    clients = [producer(server) for _ in range(CONNECTIONS)]
+    sent: set[str] = set()
+    for number, client in enumerate(clients):
+        assert client.get_partition_ids() == [str(each) for each in range(PARTITIONS)]
+        for partition in range(PARTITIONS):
+            client.send_batch([EventData(f"{number}-{partition}")], partition_id=str(partition))
+            sent.add(f"{number}-{partition}")
+        client.send_batch([EventData(f"{number}-key")], partition_key="one key")
+        sent.add(f"{number}-key")
+    found = ask(server, lambda asked: asked.brokers())
+    assert all(each["connections"] for each in found), found
+    for client in clients:
+        client.close()
+    with Reader(server) as reader:
+        reader.wait_for(sent)
+    assert len(reader.seen) == len(sent)
+    assert all(body.endswith(("key", f"-{partition}")) for partition, body in reader.seen)
+    assert len({partition for partition, body in reader.seen if body.endswith("key")}) == 1
+    assert server.stop() == 0
+
+
+def test_clients_get_over_a_broker_that_is_killed(tmp_path: Path, server: ServerProcess) -> None:
+    """Each send is tried again by the client itself; nothing that it says is sent is missing."""
+    create(server)
+    sent: set[str] = set()
+    over = threading.Event()
+
+    def send(partition: int) -> None:
+        with producer(server) as client:
+            number = 0
+            while not over.is_set():
+                body = f"{partition}-{number}"
+                client.send_batch([EventData(body)], partition_id=str(partition))
+                sent.add(body)
+                number += 1
+                time.sleep(0.01)
+
+    failures: list[str] = []
+    previous = threading.excepthook
+    threading.excepthook = lambda args: failures.append(str(args.exc_value))
+    try:
+        senders = [threading.Thread(target=send, args=(partition,)) for partition in range(PARTITIONS)]
+        with Reader(server) as reader:
+            for thread in senders:
+                thread.start()
+            time.sleep(1.0)
+            os.kill(broker_pids(tmp_path / "data")[1], signal.SIGKILL)
+            time.sleep(5.0)
+            over.set()
+            for thread in senders:
+                thread.join(WAIT_S)
+            assert failures == []
+            reader.wait_for(sent)
+    finally:
+        threading.excepthook = previous
+    assert all(any(body.startswith(f"{partition}-") for body in sent) for partition in range(PARTITIONS))
