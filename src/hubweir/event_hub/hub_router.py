@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection
 
 from hubweir.event_hub.partition_key import partition_of_key
 
@@ -11,25 +12,25 @@ class HubRouter:
     """The routing half of one event hub, as one gateway process holds it.
 
     A transfer goes whole to one partition: the one its address names; else the one of its key or publisher (promise
-    P5); else the next in turn. A partition whose store is down keeps its turn: its sender gets a retriable error and
-    sends again, to the next one.
+    P5); else the next in turn. Those whose broker is away are passed over, unless all are.
     """
 
     def __init__(self, partition_count: int) -> None:
         self.partition_count = partition_count
         self._next = 0
 
-    def next_partition(self) -> int:
-        """The partition for a transfer without a key."""
-        partition = self._next
-        self._next = (partition + 1) % self.partition_count
+    def next_partition(self, away: Collection[int] = ()) -> int:
+        """The partition for a transfer without a key. away: the partitions that are."""
+        [partition] = self.next_partitions(1, away)
         return partition
 
-    def next_partitions(self, count: int) -> array[int]:
+    def next_partitions(self, count: int, away: Collection[int] = ()) -> array[int]:
         """The partitions for so many transfers without a key, one after the other."""
-        order = array("q", [(self._next + step) % self.partition_count for step in range(self.partition_count)])
-        self._next = (self._next + count) % self.partition_count
-        return (order * (count // self.partition_count + 1))[:count]
+        turns = [(self._next + step) % self.partition_count for step in range(self.partition_count)]
+        up = [each for each in turns if each not in away] if away else turns
+        order = array("q", up or turns)
+        self._next = (order[(count - 1) % len(order)] + 1) % self.partition_count if count else self._next
+        return (order * (count // len(order) + 1))[:count]
 
     def partition_of_key(self, key: bytes) -> int:
         """The partition of a key (UTF-8 bytes)."""

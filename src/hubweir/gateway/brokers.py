@@ -77,6 +77,11 @@ class Brokers:
         stores = tuple(index for index, client in enumerate(self._clients) if client.is_up)
         return stores or tuple(range(len(self._clients)))
 
+    @property
+    def all_up(self) -> bool:
+        """Whether commands reach every broker."""
+        return all(client.is_up for client in self._clients)
+
     def is_own(self, broker: BrokerClient) -> bool:
         """Whether the broker is of this process: what one process alone must do of its logs, this one does."""
         return broker in self._own

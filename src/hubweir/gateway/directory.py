@@ -6,6 +6,7 @@ commands for a log that it does not have as moved (ENTITY_MOVED), and clients lo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hubweir.broker.commands.partition import AppendEvents
@@ -37,6 +38,11 @@ class PartitionPlace:
     def store(self, run: bytearray, events: int, size_bytes: int) -> AppendEvents:
         """The command that stores a run here."""
         return AppendEvents(self.log_id, run, events, size_bytes)
+
+
+def partitions_away(places: Iterable[PartitionPlace]) -> frozenset[int]:
+    """Of the partitions of a hub, in order, the numbers of those whose brokers are away."""
+    return frozenset(number for number, place in enumerate(places) if not place.broker.is_up)
 
 
 class Directory:

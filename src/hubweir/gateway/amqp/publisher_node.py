@@ -13,11 +13,7 @@ from hubweir.amqp.transport.events import DeliveriesReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
 from hubweir.broker.commands.partition import AppendEvents
-from hubweir.errors import (
-    DECODE_ERROR,
-    NOT_ALLOWED,
-    ServiceError,
-)
+from hubweir.errors import DECODE_ERROR, NOT_ALLOWED, ServiceError
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.hub_router import HubRouter
 from hubweir.event_hub.open_run import AddStatus
@@ -27,7 +23,7 @@ from hubweir.gateway.amqp.delivery_ranges import submissions_of
 from hubweir.gateway.amqp.incoming_node import IncomingNode
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.append_queue import LogQueue
-from hubweir.gateway.directory import PartitionPlace
+from hubweir.gateway.directory import PartitionPlace, partitions_away
 from hubweir.kernels import find_keys, group_deliveries
 from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
@@ -73,6 +69,7 @@ class PublisherNode(IncomingNode):
     ) -> None:
         hub, largest = places[0].hub, host.gateway.max_message_size_bytes
         super().__init__(host, link, scope=scope, entity=hub, max_message_size_bytes=largest)
+        self._places = places
         self._queues = tuple(host.gateway.append_queue.of(place) for place in places)
         self._router = router
         self._publisher = publisher
@@ -123,7 +120,9 @@ class PublisherNode(IncomingNode):
             array("q", bytes(8 * DELIVERY_WIDTH * event.count)),
             array("q", bytes(8 * (len(self._queues) + 1))),
         )
-        group_deliveries(event.rows, 0, event.count, keys, router.next_partitions(without), grouped, ends)
+        away = () if self.host.gateway.brokers.all_up else partitions_away(self._places)
+        turns = router.next_partitions(without, away)
+        group_deliveries(event.rows, 0, event.count, keys, turns, grouped, ends)
         first = 0
         for queue, last in zip(self._queues, ends, strict=False):
             if last > first:

@@ -14,7 +14,7 @@ from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.open_run import AddStatus
 from hubweir.event_hub.partition_key import is_legal_key, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
-from hubweir.gateway.directory import PartitionPlace
+from hubweir.gateway.directory import PartitionPlace, partitions_away
 from hubweir.gateway.http.batch_json import JSON_BYTES, is_batch
 from hubweir.gateway.http.custom_properties import BROKER_PROPERTIES, check_properties, custom_properties, partition_key
 from hubweir.gateway.http.event_json import PostedBatch, read_batch
@@ -98,7 +98,12 @@ def _check_key(key: str | None, publisher: str | None) -> None:
 
 def _place_of(gateway: Gateway, hub: str, key: str | None) -> PartitionPlace:
     router = gateway.router(hub)
-    partition = router.next_partition() if key is None else router.partition_of_key(key.encode())
+    if key is not None:
+        partition = router.partition_of_key(key.encode())
+    elif gateway.brokers.all_up:
+        partition = router.next_partition()
+    else:
+        partition = router.next_partition(partitions_away(gateway.directory.partitions(hub)))
     return gateway.directory.partition(hub, str(partition))
 
 

@@ -110,3 +110,17 @@ def test_what_a_broker_that_is_away_refuses_is_told_as_clients_try_again(world: 
     assert [outcome for _, _, outcome in peer.outcomes(publisher)] == ["com.microsoft:server-busy"]
     assert peer.is_attached(publisher)
     assert ended_with(peer, peer.receiver(PARTITION, credit=10)) == "com.microsoft:server-busy"
+
+
+def test_what_has_no_key_goes_to_the_partitions_that_are_up() -> None:
+    world = World(stores=2)
+    peer = world.trusted_peer()
+    publisher = peer.sender("hub")
+    peer.run()
+    world.gates[1].is_up = False
+    world.gates[1].commands.clear()
+    for _ in range(8):
+        publisher.send(event(b"x"), settled=False)
+    peer.run(100)
+    assert {outcome for _, _, outcome in peer.outcomes(publisher)} == {"accepted"}
+    assert world.gates[1].sent(AppendEvents) == []

@@ -286,3 +286,10 @@ def test_a_request_waits_for_room_in_the_budget_before_its_body_is_read() -> Non
     (answer,) = asyncio.run(scenario())
     assert answer is not None and answer.status == 201
     assert budget.used == 0
+
+
+def test_without_a_key_events_go_to_partitions_that_are_up() -> None:
+    world = World(stores=2)
+    world.gates[1].is_up = False
+    assert [answer and answer.status for answer in asyncio.run(post(world, b"x", count=6))] == [201] * 6
+    assert world.gates[1].sent(AppendEvents) == []
