@@ -130,7 +130,7 @@ class Openings:
             return None
         if opening.problem is not None:
             return opening.problem
-        return ServiceError(SERVER_BUSY, f"{opening.command.name} is being opened: try again in a moment")
+        return ServiceError(STORE_OFFLINE, f"{opening.command.name} is being opened: try again in a moment")
 
     def end(self, log_id: str, on_ended: Callable[[], None]) -> None:
         """Try a partition no more; on_ended, maybe at once, when nothing of it is being opened."""

@@ -38,7 +38,7 @@ from hubweir.broker.commands.topic import (
 from hubweir.broker.hosted_topic import HostedSubscription, HostedTopic
 from hubweir.broker.rule_forms import encode_rules
 from hubweir.counters import Counters
-from hubweir.errors import DECODE_ERROR, ENTITY_MOVED, NOT_ALLOWED, NOT_FOUND, SERVER_BUSY
+from hubweir.errors import DECODE_ERROR, ENTITY_MOVED, NOT_ALLOWED, NOT_FOUND, STORE_OFFLINE
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.subscription_rule import SqlFilterDescription, SubscriptionRuleDescription
@@ -294,7 +294,7 @@ def test_whoever_asks_for_a_subscription_while_its_topic_is_being_opened_is_told
     opening = world.begin(OpenTopic(TOPIC, "news", SETTINGS, "ns", (subscription("b"),)))
     ask = OpenReceiver("b" * 32, ME, SubQueue.MAIN, ReceiveMode.PEEK_LOCK)
     [early] = world.begin(ask)
-    assert isinstance(early, Refusal) and early.condition is SERVER_BUSY and "topic news" in early.text
+    assert isinstance(early, Refusal) and early.condition is STORE_OFFLINE and "topic news" in early.text
     world.env.run_for(500)
     assert opening == [Done()] and isinstance(world.ask(ask), ReceiverOpened)
     assert world.ask(RemoveSubscription(TOPIC, "b" * 32)) == Done()

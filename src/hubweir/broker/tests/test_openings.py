@@ -149,7 +149,7 @@ def test_the_loop_opens_nothing_itself_and_few_are_opened_at_once() -> None:
     (busy,) = host.ask(AskPartitionInfo(host.ids[-1]))
     assert (
         isinstance(busy, Refusal)
-        and busy.condition.symbol == "com.microsoft:server-busy"
+        and busy.condition.symbol == "com.microsoft:store-offline"
         and "being opened" in busy.text
     )
     assert host.alarms == []
