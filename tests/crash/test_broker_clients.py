@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
+from azure.eventhub.exceptions import EventHubError
 
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
@@ -28,6 +29,8 @@ SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
 pytestmark = [
     pytest.mark.crash,
+    # Azure's client leaves sockets open whose connections were lost.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.timeout(600),
     pytest.mark.skipif(sys.platform != "linux", reason="several broker processes are served on Linux alone"),
 ]
@@ -91,11 +94,11 @@ class Reader:
             time.sleep(0.05)
 
     def _receive(self) -> None:
-        self._client.receive(on_event=self._take, starting_position="-1")
+        # One by one it hands over few events a second while other partitions have none.
+        self._client.receive_batch(on_event_batch=self._take, starting_position="-1")
 
-    def _take(self, partition: Any, event: EventData | None) -> None:
-        if event is not None:
-            self.seen.append((partition.partition_id, event.body_as_str()))
+    def _take(self, partition: Any, events: list[EventData]) -> None:
+        self.seen += [(partition.partition_id, event.body_as_str()) for event in events]
 
 
 def test_each_connection_leads_to_every_partition_and_to_what_was_just_made(server: ServerProcess) -> None:
@@ -103,12 +106,11 @@ def test_each_connection_leads_to_every_partition_and_to_what_was_just_made(serv
     clients = [producer(server) for _ in range(CONNECTIONS)]
     sent: set[str] = set()
     for number, client in enumerate(clients):
+        partition = number % PARTITIONS
         assert client.get_partition_ids() == [str(each) for each in range(PARTITIONS)]
-        for partition in range(PARTITIONS):
-            client.send_batch([EventData(f"{number}-{partition}")], partition_id=str(partition))
-            sent.add(f"{number}-{partition}")
+        client.send_batch([EventData(f"{number}-{partition}")], partition_id=str(partition))
         client.send_batch([EventData(f"{number}-key")], partition_key="one key")
-        sent.add(f"{number}-key")
+        sent |= {f"{number}-{partition}", f"{number}-key"}
     found = ask(server, lambda asked: asked.brokers())
     assert all(each["connections"] for each in found), found
     for client in clients:
@@ -122,37 +124,41 @@ def test_each_connection_leads_to_every_partition_and_to_what_was_just_made(serv
 
 
 def test_clients_get_over_a_broker_that_is_killed(tmp_path: Path, server: ServerProcess) -> None:
-    """Each send is tried again by the client itself; nothing that it says is sent is missing."""
+    """Nothing that a client says is sent is missing, and a send without a partition goes on through the others.
+
+    The client tries again by itself what was refused, but not what was on its way when its connection was lost.
+    """
     create(server)
-    sent: set[str] = set()
+    sent: dict[int | None, list[float]] = {None: [], **{each: [] for each in range(PARTITIONS)}}
+    bodies: set[str] = set()
+    unknown: list[str] = []
     over = threading.Event()
 
-    def send(partition: int) -> None:
+    def send(partition: int | None) -> None:
+        where = {} if partition is None else {"partition_id": str(partition)}
         with producer(server) as client:
-            number = 0
             while not over.is_set():
-                body = f"{partition}-{number}"
-                client.send_batch([EventData(body)], partition_id=str(partition))
-                sent.add(body)
-                number += 1
+                body = f"{partition}-{time.monotonic()}"
+                try:
+                    client.send_batch([EventData(body)], **where)
+                except EventHubError as error:
+                    unknown.append(str(error))
+                else:
+                    sent[partition].append(time.monotonic())
+                    bodies.add(body)
                 time.sleep(0.01)
 
-    failures: list[str] = []
-    previous = threading.excepthook
-    threading.excepthook = lambda args: failures.append(str(args.exc_value))
-    try:
-        senders = [threading.Thread(target=send, args=(partition,)) for partition in range(PARTITIONS)]
-        with Reader(server) as reader:
-            for thread in senders:
-                thread.start()
-            time.sleep(1.0)
-            os.kill(broker_pids(tmp_path / "data")[1], signal.SIGKILL)
-            time.sleep(5.0)
-            over.set()
-            for thread in senders:
-                thread.join(WAIT_S)
-            assert failures == []
-            reader.wait_for(sent)
-    finally:
-        threading.excepthook = previous
-    assert all(any(body.startswith(f"{partition}-") for body in sent) for partition in range(PARTITIONS))
+    senders = [threading.Thread(target=send, args=(partition,)) for partition in sent]
+    with Reader(server) as reader:
+        for thread in senders:
+            thread.start()
+        time.sleep(1.0)
+        os.kill(broker_pids(tmp_path / "data")[1], signal.SIGKILL)
+        killed_at = time.monotonic()
+        time.sleep(8.0)
+        over.set()
+        for thread in senders:
+            thread.join(WAIT_S)
+        assert len(unknown) <= len(senders), unknown
+        assert all(times and times[-1] > killed_at for times in sent.values())
+        reader.wait_for(bodies)

@@ -12,8 +12,10 @@ from array import array
 from hubweir.amqp.transport.events import DeliveriesReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.auth.resource_scope import Scope
+from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import AppendEvents
-from hubweir.errors import DECODE_ERROR, NOT_ALLOWED, ServiceError
+from hubweir.broker.commands.process import Refusal
+from hubweir.errors import DECODE_ERROR, ENTITY_MOVED, NOT_ALLOWED, STORE_OFFLINE, ServiceError
 from hubweir.event_hub.event_properties import properties_too_large
 from hubweir.event_hub.hub_router import HubRouter
 from hubweir.event_hub.open_run import AddStatus
@@ -21,8 +23,8 @@ from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS, key_too_long
 from hubweir.event_hub.publisher_policy import check_publisher
 from hubweir.gateway.amqp.delivery_ranges import submissions_of
 from hubweir.gateway.amqp.incoming_node import IncomingNode
-from hubweir.gateway.amqp.node import NodeHost
-from hubweir.gateway.append_queue import LogQueue
+from hubweir.gateway.amqp.node import NodeHost, gone
+from hubweir.gateway.append_queue import LogQueue, Submission
 from hubweir.gateway.directory import PartitionPlace, partitions_away
 from hubweir.kernels import find_keys, group_deliveries
 from hubweir.kernels.contract import (
@@ -42,6 +44,9 @@ ILLEGAL = ServiceError(
     "string.",
 )
 LONG_KEY = key_too_long()
+# Azure's Python client 5.15 sends nothing again that was rejected, whatever the condition; it attaches again, and sends
+# again, when the link ended.
+TRIES_NOTHING_REJECTED = ("azsdk-python-eventhubs",)
 
 
 def refusal_of(status: AddStatus, hub: str) -> ServiceError:
@@ -133,6 +138,15 @@ class PublisherNode(IncomingNode):
             for row, where in enumerate(wheres):
                 if where in (KEY_MALFORMED, KEY_TOO_LONG):
                     self.reject_row(event.rows, row, ILLEGAL if where == KEY_MALFORMED else LONG_KEY)
+
+    def answered(self, submission: Submission, answer: Answer) -> None:
+        """As every incoming link; but a client that takes a rejection for the last word is told by the link's end."""
+        is_away = isinstance(answer, Refusal) and answer.known and answer.condition in (STORE_OFFLINE, ENTITY_MOVED)
+        if is_away and not self._is_over and self.host.endpoint.remote_product in TRIES_NOTHING_REJECTED:
+            self._give_back(submission.deliveries, submission.size_bytes)
+            self.host.detach(self, gone(self.entity))
+        else:
+            super().answered(submission, answer)
 
     def _keys_of(self, event: DeliveriesReceived) -> tuple[array[int], int]:
         """The key table of these deliveries (kernels/contract.py), and how many of them have no key."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import CloseOwner, Refusal
 from hubweir.broker.commands.producer import CloseProducer, OpenProducer
 from hubweir.broker.commands.reader import CloseReader, OpenReader, ReadEvents
-from hubweir.errors import STORE_OFFLINE, TIMED_OUT
+from hubweir.errors import SERVER_BUSY, STORE_OFFLINE, TIMED_OUT
+from hubweir.gateway.amqp.publisher_node import TRIES_NOTHING_REJECTED
 from hubweir.gateway.amqp.tests.filled_partition import PARTITION
 from hubweir.gateway.amqp.tests.test_numbered_publisher_node import producer, send
 from hubweir.gateway.amqp.tests.world import Gate, Peer, World, event
@@ -110,6 +112,22 @@ def test_what_a_broker_that_is_away_refuses_is_told_as_clients_try_again(world: 
     assert [outcome for _, _, outcome in peer.outcomes(publisher)] == ["com.microsoft:server-busy"]
     assert peer.is_attached(publisher)
     assert ended_with(peer, peer.receiver(PARTITION, credit=10)) == "com.microsoft:server-busy"
+
+
+def test_a_client_that_tries_nothing_rejected_again_is_told_by_the_end_of_its_link(world: World, peer: Peer) -> None:
+    connection = peer.server._connection
+    assert connection.remote_open is not None
+    connection.remote_open = replace(connection.remote_open, properties={"product": TRIES_NOTHING_REJECTED[0]})
+    publisher = peer.sender("hub")
+    peer.run()
+    world.gate.refuse[AppendEvents] = Refusal(SERVER_BUSY, "over the units")
+    publisher.send(event(b"x"), settled=False)
+    peer.run()
+    assert [outcome for _, _, outcome in peer.outcomes(publisher)] == ["com.microsoft:server-busy"]
+    world.gate.refuse[AppendEvents] = Refusal(STORE_OFFLINE, "it is away")
+    publisher.send(event(b"x"), settled=False)
+    assert ended_with(peer, publisher) == FORCED
+    assert world.process.budget.used == 0
 
 
 def test_what_has_no_key_goes_to_the_partitions_that_are_up() -> None:
