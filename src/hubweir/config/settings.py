@@ -16,7 +16,7 @@ from typing import Any
 from hubweir.errors import HubweirError
 from hubweir.limits import RAISED_UNITS_LIMIT, GatewayLimits, PortLimits, StoreLimits, UnitsLimits, setting
 from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT, RAISED_PARTITIONS_LIMIT
-from hubweir.namespace.tiers import PROFILES
+from hubweir.namespace.tiers import DEVELOPMENT, PROFILES
 
 # Known to everyone who reads the documentation of the official emulators; good on a loopback address only.
 DEVELOPMENT_KEY = "SAS_KEY_VALUE"
@@ -95,6 +95,11 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
     emulator_config: tuple[str, ...] = setting(
         (), "Config.json files of the official emulators, or folders of them, whose entities are made at start"
     )
+    lone_receives: bool = setting(
+        False,
+        "a receive over HTTP from a partitioned queue or topic asks one fragment alone, and may find nothing where "
+        "others have messages, as in the cloud; a test switch, with the profile development",
+    )
     strict_config: bool = setting(False, "a member of a Config.json that nothing reads is an error, not a warning")
 
     # Throughput units
@@ -140,6 +145,11 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
             raise BadSetting(f"broker_seam is {self.broker_seam!r}; call and socket exist")
         if self.profile not in PROFILES:
             raise BadSetting(f"profile is {self.profile!r}; {', '.join(PROFILES)} exist")
+        if self.lone_receives and self.profile != DEVELOPMENT.name:
+            raise BadSetting(
+                f"lone_receives is a switch for tests, and the profile is {self.profile}; leave it out, or take the "
+                f"profile {DEVELOPMENT.name}"
+            )
         if 0 < self.maximum_throughput_units < self.throughput_units:
             raise BadSetting(
                 f"maximum_throughput_units is {self.maximum_throughput_units}, below throughput_units, which is "

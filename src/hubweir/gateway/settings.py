@@ -47,7 +47,8 @@ class GatewaySettings:
     hosts: that lead to it; None: host_name alone. profile: its quotas. plain_without_tls: SASL PLAIN shows a key, and
     whoever listens in has it; from another machine it is taken over TLS only, unless this is set. settings_rule: the
     rule that every start takes from the settings; it is not changed any other way. issuer: whose JSON Web Tokens are
-    taken besides shared access signatures; None: nobody's.
+    taken besides shared access signatures; None: nobody's. lone_receives: a receive over HTTP from a partitioned entity
+    asks one fragment alone.
     """
 
     namespace: str = "hubweir"
@@ -57,6 +58,7 @@ class GatewaySettings:
     plain_without_tls: bool = False
     settings_rule: str = ""
     issuer: IssuerKeys | None = None
+    lone_receives: bool = False
 
     @property
     def known_hosts(self) -> HostNames:

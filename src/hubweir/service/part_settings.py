@@ -63,5 +63,6 @@ def gateway_settings(
         settings_rule=ROOT_RULE,
         issuer=issuer,
         # Its clients come from other containers, and have no TLS.
+        lone_receives=settings.lone_receives,
         plain_without_tls=settings.plain_without_tls or settings.profile == OFFICIAL_EMULATOR.name,
     )

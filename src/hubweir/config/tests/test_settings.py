@@ -30,6 +30,7 @@ def test_every_number_is_bounded_on_both_sides(line: "dataclasses.Field[int]") -
         ({"loop": "trio"}, "'trio'"),
         ({"broker_seam": "pipe"}, "'pipe'"),
         ({"key": ""}, "key is empty"),
+        ({"lone_receives": True, "profile": "standard"}, "lone_receives is a switch for tests"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_way_out(values: dict[str, object], text: str) -> None:

@@ -4,6 +4,9 @@ The fragments are looked at one after the other; when none has a message, all wa
 the answer. So nothing comes only where no fragment has a message. What others bring meanwhile is released. A fragment
 that is away, or does not answer for a moment, is passed over.
 
+Clients of the cloud have to live with less: at little traffic a receive there finds nothing, though another fragment
+has a message. For tests of that a receive looks at one fragment alone (GatewaySettings.lone_receives).
+
 To receive and delete, a message is locked first and completed when it is chosen, so that only this one is gone.
 (contract "Service Bus", 9A, P16 and P17)
 """
@@ -32,10 +35,12 @@ LOOK_S = 0.5
 class PartitionedReceive:
     """As HeadReceive, with the same calls. place: where the message that came was."""
 
-    def __init__(self, fragments: Fragments, sub_queue: SubQueue, mode: ReceiveMode, first: int) -> None:
-        """first: any number; it says which fragment is looked at first."""
+    def __init__(
+        self, fragments: Fragments, sub_queue: SubQueue, mode: ReceiveMode, first: int, *, is_lone: bool = False
+    ) -> None:
+        """first: any number; it says which fragment is looked at first. is_lone: and no other is."""
         first %= len(fragments.places)
-        self._places = fragments.places[first:] + fragments.places[:first]
+        self._places = (fragments.places[first:] + fragments.places[:first])[: 1 if is_lone else None]
         self.place: FragmentPlace = self._places[0]
         self._sub_queue = sub_queue
         self._mode = mode

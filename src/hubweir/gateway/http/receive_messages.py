@@ -56,7 +56,8 @@ async def _receive(gateway: Gateway, request: Request, match: Match, mode: Recei
             source = _checked(gateway, match.entity)
             receive: HeadReceive | PartitionedReceive
             if source.fragments.is_partitioned:
-                receive = PartitionedReceive(source.fragments, source.sub_queue, mode, gateway.env.random_bytes(1)[0])
+                first, is_lone = gateway.env.random_bytes(1)[0], gateway.settings.lone_receives
+                receive = PartitionedReceive(source.fragments, source.sub_queue, mode, first, is_lone=is_lone)
             else:
                 receive = HeadReceive(source.fragments.only, source.sub_queue, mode)
             try:

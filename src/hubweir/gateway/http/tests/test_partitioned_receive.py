@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -135,6 +136,18 @@ def test_nothing_comes_only_when_no_fragment_has_a_message(world: World) -> None
         post(world, key)
         found = asyncio.run(run(0))
         assert found is not None and found.status == 201
+
+
+def test_a_lone_receive_finds_nothing_where_another_fragment_has_the_message(world: World) -> None:
+    gateway = world.gateway
+    gateway.settings = replace(gateway.settings, lone_receives=True)
+    post(world, *["a"] * 40)
+    came, asked = [], []
+    for _ in range(40):
+        before = len(commands(world, ReceiveMessages))
+        came.append(receive(world) is not None)
+        asked.append({command.log_id for command in commands(world, ReceiveMessages)[before:]})
+    assert {len(logs) for logs in asked} == {1} and set(came) == {True, False}
 
 
 def test_a_receive_whose_time_ends_while_it_looks_ends_behind_the_last_fragment(world: World) -> None:
