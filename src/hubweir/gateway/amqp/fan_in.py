@@ -1,24 +1,34 @@
 """Which of the parts of a receiver's link is asked for messages: one for each fragment of the entity.
 
-One part alone is asked to wait until there is a message. Of several, one at a time looks for what is there, in turn
-from behind the one that looked last; those that found nothing wait, while the others look. A part that waits asks for
-its share of what is wanted, so that all of them together bring little more. At a drain nobody waits: when all parts
-have looked and found nothing, there is nothing. Nobody waits for a part whose broker is slow, either.
+One part alone is asked to wait until there is a message. Of several, one at a time looks for what is there. As long as
+it finds some it may look again, for STAY_MS; then they go on in turn from behind it. Those that found nothing wait,
+while the others look. A part that waits asks for its share of what is wanted, so that all of them together bring little
+more. At a drain nobody waits: when all parts have looked and found nothing, there is nothing. Nobody waits for a part
+whose broker is slow, either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hubweir.env import Clock
 from hubweir.gateway.amqp.receiver_part import PartState, ReceiverPart
+
+# A receiver that is fast gets hundreds of messages in that time. What it settles meanwhile is for one log, and one sync
+# serves many settlements; what was read ahead in that log is used. A receiver that takes longer for a message gets the
+# next one from another fragment.
+STAY_MS = 10
 
 
 class FanIn:
     """The parts of one link, at least one. They are asked in this order."""
 
-    def __init__(self, parts: list[ReceiverPart]) -> None:
+    def __init__(self, parts: list[ReceiverPart], clock: Clock) -> None:
         self._parts = parts
+        self._clock = clock
         self._turn = 0  # the place of the next one that looks
+        self._last: ReceiverPart | None = None  # the one that looked last, which may look again until then
+        self._stays_until_ms = 0
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -42,7 +52,7 @@ class FanIn:
     @property
     def kept(self) -> ReceiverPart | None:
         """One that keeps messages: ready ones, or else some that may be taken away; None: there is none."""
-        keeping = [part for part in self._parts if part.kept]
+        keeping = [part for part in self._parts if part.kept.count]
         for part in keeping:
             if part.is_ready:
                 return part
@@ -51,7 +61,7 @@ class FanIn:
     @property
     def reserved(self) -> int:
         """How much of the link's credit is for messages that they take away first."""
-        return sum(part.reserved for part in self._parts)
+        return sum(part.reserved for part in self._parts) if self._parts[0].takes_first else 0
 
     @property
     def is_asked(self) -> bool:
@@ -84,15 +94,21 @@ class FanIn:
         return True
 
     def _next(self, *, is_drain: bool) -> ReceiverPart | None:
-        """The next one in turn that is asked for nothing; at a drain one that has not found nothing yet."""
-        parts = self._parts
+        """The one that looked last where it may stay, or the next one in turn that is asked for nothing.
+
+        At a drain one that has not found nothing yet.
+        """
+        parts, last, now_ms = self._parts, self._last, self._clock.monotonic_ms()
+        if last is not None and last.may_look and not last.found_nothing and now_ms < self._stays_until_ms:
+            return last
         slow = [part.place.broker for part in parts if part.is_slow]
         for place in range(self._turn, self._turn + len(parts)):
             part = parts[place % len(parts)]
             if slow and part.place.broker in slow:
                 continue  # one of its parts is enough to find out that it is well again
-            if part.state is PartState.IDLE and not part.kept and not (is_drain and part.found_nothing):
+            if part.may_look and not (is_drain and part.found_nothing):
                 self._turn = (place + 1) % len(parts)
+                self._last, self._stays_until_ms = part, now_ms + STAY_MS
                 return part
         return None
 

@@ -15,9 +15,13 @@ from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK, Q_LOCK
 
 
 class KeptMessages:
-    """Those of one part of a link (receiver_part.py). Rows are message rows (kernels/contract.py)."""
+    """Those of one part of a link (receiver_part.py). Rows are message rows (kernels/contract.py).
+
+    count: how many there are.
+    """
 
     def __init__(self) -> None:
+        self.count = 0
         self._run: bytes | memoryview = b""
         self._rows: array[int] = array("q")
         self._next = 0  # the row that is to be sent next
@@ -26,25 +30,23 @@ class KeptMessages:
 
     def put(self, run: bytes | memoryview, rows: array[int], *, are_taken: bool) -> None:
         """Keep these; the ones before were sent. are_taken: they are in no queue any more."""
-        self._run, self._rows, self._next = run, rows, 0
-        self._taken = self._count if are_taken else 0
+        self._run, self._rows, self._next, self.count = run, rows, 0, len(rows) // MESSAGE_WIDTH
+        self._taken = self.count if are_taken else 0
 
     @property
-    def _count(self) -> int:
-        return len(self._rows) // MESSAGE_WIDTH
+    def _end(self) -> int:
+        """The row behind the last one."""
+        return self._next + self.count
 
     @property
     def _first_free(self) -> int:
         """The first row of those that others may have."""
         return max(self._next, self._taken, self._taking)
 
-    def __bool__(self) -> bool:
-        return self._next < self._count
-
     @property
     def are_locked(self) -> bool:
         """Whether others could have some of them."""
-        return self._first_free < self._count
+        return self._first_free < self._end
 
     @property
     def is_taken(self) -> bool:
@@ -63,7 +65,7 @@ class KeptMessages:
 
     def taking(self, count: int) -> bytes:
         """The tokens of at most so many of the next ones, which are being taken away from now on."""
-        self._taking = min(self._next + count, self._count)
+        self._taking = min(self._next + count, self._end)
         return tokens_of(self._rows, self._next, self._taking)
 
     def took(self, codes: bytes) -> None:
@@ -76,6 +78,7 @@ class KeptMessages:
         for column, nothing in ((Q_LOCK, 0), (Q_LOCK_CHECK, 0), (Q_LOCKED_UNTIL_MS, -1)):
             taken[column::MESSAGE_WIDTH] = array("q", (nothing,)) * self._taken
         self._rows, self._next, self._taking = taken + behind, 0, 0
+        self.count = len(self._rows) // MESSAGE_WIDTH
 
     def not_taken(self) -> None:
         """They are locked as before, or gone."""
@@ -93,22 +96,24 @@ class KeptMessages:
             self._run, rows, first, id_prefix=id_prefix, settled=sent is None, max_bytes=max_bytes
         )
         self._next += progress.events
+        self.count -= progress.events
         if sent is not None:
             sent.add(progress.first_id, tokens_of(rows, first, self._next))
-        if not self:
+        if not self.count:
             self._drop(0)
         return progress
 
     def release(self) -> bytes:
         """Keep those no longer that others may have: their tokens."""
         first = self._first_free
-        tokens = tokens_of(self._rows, first, max(first, self._count))
+        tokens = tokens_of(self._rows, first, max(first, self._end))
         self._drop(first)
         return tokens
 
     def _drop(self, from_row: int) -> None:
         del self._rows[from_row * MESSAGE_WIDTH :]
-        if not self:
+        self.count = max(0, len(self._rows) // MESSAGE_WIDTH - self._next)
+        if not self.count:
             self._run, self._rows, self._next, self._taken = b"", array("q"), 0, 0
 
 

@@ -91,7 +91,7 @@ class QueueReceiverNode(Node):
         is_settled = attach is not None and attach.snd_settle_mode == SND_SETTLED
         self._mode = ReceiveMode.RECEIVE_AND_DELETE if is_settled else ReceiveMode.PEEK_LOCK
         self._state = ReceiverState.OPENING
-        self._parts = FanIn(self._made_parts())
+        self._parts = FanIn(self._made_parts(), host.env)
         self._sent = SentTokens()
         self._reopen_timer: Timer | None = None
         self._slow_timer: Timer | None = None  # while an answer is due at once

@@ -105,7 +105,7 @@ class ReceiverPart:
         self._host = host
         self._sub_queue = sub_queue
         self._mode = mode
-        self._takes_first = takes_first
+        self.takes_first = takes_first
         self._names_partition = names_partition
         self._wait = ""  # for a session, while it is opened
         self._receiver_id = -1
@@ -122,7 +122,7 @@ class ReceiverPart:
             self.place.log_id,
             self._host.owner,
             self._sub_queue,
-            ReceiveMode.PEEK_LOCK if self._takes_first else self._mode,
+            ReceiveMode.PEEK_LOCK if self.takes_first else self._mode,
             with_session=wish is not None,
             session_id=None if wish is None else wish.session_id,
             wait_ms=0 if wish is None else wish.wait_ms,
@@ -185,6 +185,11 @@ class ReceiverPart:
         return self.state in _ASKED
 
     @property
+    def may_look(self) -> bool:
+        """Whether it can be asked: it has a receiver, is asked for nothing, and keeps nothing."""
+        return self.state is PartState.IDLE and not self.kept.count
+
+    @property
     def is_due(self) -> bool:
         """Whether an answer is outstanding that comes at once, where the broker is well."""
         return self.state is PartState.LOOKING or (self.is_asked and not self._asked) or self.kept.is_taking
@@ -230,7 +235,7 @@ class ReceiverPart:
         if rows:
             if self._names_partition:
                 name_partition(rows, self.place.number)
-            are_taken = self._mode is ReceiveMode.RECEIVE_AND_DELETE and not self._takes_first
+            are_taken = self._mode is ReceiveMode.RECEIVE_AND_DELETE and not self.takes_first
             self.kept.put(answer.run, rows, are_taken=are_taken)
         if self.state is PartState.OVER:
             self.release()
@@ -244,12 +249,12 @@ class ReceiverPart:
     @property
     def is_ready(self) -> bool:
         """Whether the next message may be sent; otherwise `take` comes first."""
-        return not self._takes_first or self.kept.is_taken
+        return not self.takes_first or self.kept.is_taken
 
     @property
     def reserved(self) -> int:
         """How much of the link's credit is for messages that it takes away first."""
-        return self.kept.reserved if self._takes_first else 0
+        return self.kept.reserved if self.takes_first else 0
 
     def take(self, count: int) -> None:
         """Take at most so many of the next messages away for good; `part_answered` follows, or `part_away`."""
@@ -271,7 +276,7 @@ class ReceiverPart:
         """Send messages that are ready, as many as may go; sent: gets their tokens, where they are to be settled."""
         tokens = sent if self._mode is ReceiveMode.PEEK_LOCK else None
         return self.kept.send(
-            link, self.place.id_prefix, takes=self._takes_first, sent=tokens, max_bytes=max_bytes
+            link, self.place.id_prefix, takes=self.takes_first, sent=tokens, max_bytes=max_bytes
         )  # fmt: skip
 
     def release(self) -> None:

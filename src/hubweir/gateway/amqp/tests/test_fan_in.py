@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.types.values import Short, Symbol
 from hubweir.broker.commands.fragment import CancelReceive, ReceiveMessages, SettleMessages
+from hubweir.gateway.amqp.fan_in import STAY_MS
 from hubweir.gateway.amqp.queue_receiver_node import KEEP_MS
 from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, fragment_of, partitioned_world
 from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, RECEIVE_AND_DELETE, flows, settle, stored
@@ -101,6 +103,44 @@ def test_with_one_credit_after_the_other_every_fragment_has_its_turn(world: Worl
         peer.run()
     assert sorted(numbers(peer, link)) == sorted([2, 7, 11] * 3)
     assert released(world) == 0
+
+
+def by_one(peer: Peer, link: Any, count: int, gap_ms: int) -> list[int]:
+    """Take so many messages one after the other; from which fragments they came, first one first."""
+    for _ in range(count):
+        link.grant(1)
+        peer.run(gap_ms)
+    return numbers(peer, link)[-count:]
+
+
+def test_a_fast_receiver_stays_with_a_fragment_for_a_moment_and_goes_on_in_turn(world: World, peer: Peer) -> None:
+    send_to(peer, *[fragment for fragment in (2, 7, 11) for _ in range(40)])
+    link = peer.receiver("orders", **PEEK_LOCK)
+    came = by_one(peer, link, 36, 2)
+    stays = [len(list(same)) for _, same in groupby(came)]
+    assert max(stays) <= STAY_MS // 2 + 1 and sum(stays) / len(stays) > 3, came
+    assert {number: came.count(number) > 8 for number in set(came)} == {2: True, 7: True, 11: True}
+    assert released(world) == 0
+
+
+def test_a_fragment_that_has_no_more_is_left_at_once(world: World, peer: Peer) -> None:
+    send_to(peer, 2, 7, 11)
+    link = peer.receiver("orders", credit=3, **PEEK_LOCK)
+    assert sorted(numbers(peer, link)) == [2, 7, 11]
+    looks = [command for command in sent(world, ReceiveMessages) if not command.waits]
+    assert len(looks) <= FRAGMENTS + 3
+
+
+def test_a_fragment_whose_messages_are_being_taken_away_is_not_asked_for_more(world: World, peer: Peer) -> None:
+    """One question brings few of them: they are large."""
+    padding = "x" * 100_000
+    link = peer.sender("orders")
+    for number in range(12):
+        link.send(keyed(f"{number}{padding}".encode(), KEYS[5]), settled=True)
+    peer.run(200)
+    receiver = peer.receiver("orders", credit=12, **RECEIVE_AND_DELETE)
+    peer.run(500)
+    assert [body.rstrip(b"x") for body in peer.bodies(receiver)] == [b"%d" % number for number in range(12)]
 
 
 def test_a_fragment_that_has_much_is_asked_for_all_that_is_wanted(world: World, peer: Peer) -> None:

@@ -29,15 +29,15 @@ def locks_of(tokens: bytes) -> list[int]:
 
 def test_what_is_locked_is_given_back_once() -> None:
     messages = kept(1, 2, 3)
-    assert messages and messages.are_locked and not messages.reserved
+    assert messages.count == 3 and messages.are_locked and not messages.reserved
     assert locks_of(messages.release()) == [1, 2, 3]
-    assert not messages and messages.release() == b""
+    assert messages.count == 0 and messages.release() == b""
 
 
 def test_what_was_received_and_deleted_is_never_given_back() -> None:
     messages = kept(1, 2, are_taken=True)
     assert messages.is_taken and not messages.are_locked
-    assert messages.release() == b"" and messages
+    assert messages.release() == b"" and messages.count == 2
 
 
 def test_the_next_ones_are_taken_away_and_the_rest_is_given_back_meanwhile() -> None:
@@ -45,7 +45,7 @@ def test_the_next_ones_are_taken_away_and_the_rest_is_given_back_meanwhile() -> 
     assert locks_of(messages.taking(2)) == [1, 2]
     assert (messages.is_taking, messages.is_taken, messages.reserved) == (True, False, 2)
     assert locks_of(messages.release()) == [3, 4]
-    assert messages and not messages.are_locked
+    assert messages.count and not messages.are_locked
     messages.took(bytes(2))
     assert (messages.is_taking, messages.is_taken, messages.reserved) == (False, True, 2)
     assert messages.release() == b""
@@ -62,7 +62,7 @@ def test_what_was_taken_away_carries_no_lock_and_one_whose_lock_ended_is_somebod
     messages = kept(1)
     messages.taking(5)
     messages.took(b"\1")
-    assert not messages and not messages.is_taking
+    assert not messages.count and not messages.is_taking
 
 
 def test_what_could_not_be_taken_away_is_locked_as_before() -> None:
