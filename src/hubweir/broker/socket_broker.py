@@ -51,7 +51,7 @@ class SocketBroker:
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
         """Send a command; on_answer is called once, maybe before this returns when it cannot be sent."""
         if self._driver is None:
-            text = "the broker of this partition is away; try again"
+            text = "the broker that stores this is away; try again"
             on_answer(refusal_of(ServiceError(STORE_OFFLINE, text)))
             return
         is_counted = command.cost not in _NOT_COUNTED

@@ -176,7 +176,9 @@ class KeyedPlace:
 
 def _told(entity: str, answer: Answer) -> Answer:
     if isinstance(answer, Refusal) and answer.known and answer.condition in (STORE_OFFLINE, ENTITY_MOVED):
-        return Refusal(SERVER_BUSY, f"A fragment of '{entity}' is away: {answer.text} Wait, then send again.")
+        return Refusal(
+            SERVER_BUSY, f"A fragment of '{entity}' is away: {answer.text.rstrip('.')}. Wait, then send again."
+        )
     return answer
 
 

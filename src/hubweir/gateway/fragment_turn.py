@@ -79,7 +79,9 @@ class FragmentTurn:
         self._away_until_ms[place.number] = self._clock.monotonic_ms() + AWAY_MS
         other = self._find_up(refused_by)
         if other is None:
-            text = f"No fragment of '{self.entity}' takes messages now: {answer.text} Wait, then send again."
+            text = (
+                f"No fragment of '{self.entity}' takes messages now: {answer.text.rstrip('.')}. Wait, then send again."
+            )
             on_answer(Refusal(SERVER_BUSY, text))
             return
         self._next = (other.number + 1) % len(self._places)
