@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from spread_load import SpreadLoad
 
 from hubweir.cli.main import hubweir
+from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.testing.broker_processes import broker_pids, end_brokers
 from hubweir.testing.server_process import ServerProcess
 
@@ -131,6 +132,7 @@ def test_brokers_serve_on_without_a_supervisor_and_the_next_one_keeps_them(
     until(partial(is_another, data, 0, before[0]), BACK_S)
     assert server.stop() == 0
     assert broker_pids(data) == {}
+    assert RuntimeFolder.left(str(data)) is None
 
 
 def test_processes_of_another_start_are_ended_before_their_stores_are_opened(

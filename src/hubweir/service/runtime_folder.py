@@ -16,6 +16,7 @@ import os
 import re
 import stat
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +68,13 @@ class RuntimeFolder:
     def process(self, index: int) -> Path:
         """The socket of a broker process itself."""
         return self.path / f"process-{index}.sock"
+
+    def leave(self) -> None:
+        """Remove the folder, with the paths of killed processes: the service ended, and nobody answers on any."""
+        with suppress(OSError):
+            for path in self.path.iterdir():
+                path.unlink()
+            self.path.rmdir()
 
     def processes(self) -> list[int]:
         """The indexes of broker processes that listened here, whether they live or not."""

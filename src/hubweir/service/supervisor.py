@@ -104,6 +104,7 @@ class Supervisor(Parts):
         hosts = self._choose_namespaces(said, stored)
         self._certificate = ServiceCertificate(self.settings, self.namespaces)
         self._folder = RuntimeFolder.of(self.settings.data)
+        self._ends.callback(self._folder.leave)
         self._stores = max(
             self.settings.stores,
             self.settings.brokers,

@@ -13,7 +13,9 @@ from hubweir.service.runtime_folder import RuntimeFolder
 
 def broker_pids(data: Path | str) -> dict[int, int]:
     """The process ids of those that listen, by their indexes."""
-    folder = RuntimeFolder.of(str(data))
+    folder = RuntimeFolder.left(str(data))
+    if folder is None:
+        return {}
     found = {index: listener_pid(folder.process(index)) for index in folder.processes()}
     return {index: pid for index, pid in found.items() if pid is not None}
 

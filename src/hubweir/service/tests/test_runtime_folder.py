@@ -75,3 +75,11 @@ def test_a_folder_is_left_only_where_processes_were_and_only_when_it_is_ours(pla
     assert RuntimeFolder.left("data") == folder
     folder.path.chmod(0o755)
     assert RuntimeFolder.left("data") is None
+
+
+def test_a_service_that_ended_leaves_nothing() -> None:
+    folder = RuntimeFolder.of("data")
+    folder.keeper.touch()
+    folder.leave()
+    assert not folder.path.exists()
+    folder.leave()
