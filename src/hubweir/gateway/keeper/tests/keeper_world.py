@@ -31,6 +31,8 @@ NAMESPACE = GatewaySettings().namespace
 class SharedGate:
     """The broker for several processes: what it pushes goes to all of them, as over streams of their own."""
 
+    is_up = True
+
     def __init__(self, world: World) -> None:
         self.submit = world.gate.submit
         self._listeners: list[OnPush] = []
