@@ -42,6 +42,9 @@ from hubweir.messaging_store.log_store import LogStore
 
 OnAnswer = Callable[[Answer], None]
 
+# Whoever makes a broker has the logs of its store opened at once. For so long nothing that it does not know has moved.
+BEGINS_MS = 10_000
+
 
 class Broker:
     """See the module's text. `on_push` gets what the broker says unasked; whoever listens sets it."""
@@ -86,6 +89,8 @@ class Broker:
             self._deadlines, store.clock, self._residents.sweep_next, at_end=self._swept, sweep_ms=sweep_ms
         )
         self._is_stopping = False
+        self._began_ms = env.monotonic_ms()
+        self._unopened = set(store.log_ids())  # nobody has asked for them yet
 
     def start(self) -> None:
         """Begin what happens by the clock. Logs are opened by commands, see residents.py."""
@@ -138,8 +143,14 @@ class Broker:
         if command.cost is Cost.END:
             on_answer(Done())  # what was to be ended ended with its log
             return
-        text = "the log is not here any more: what it held was deleted or moved; attach again"
-        why = self._openings.why_not(command.log_id) or ServiceError(ENTITY_MOVED, text)
+        why = self._openings.why_not(command.log_id)
+        if why is None and self._unopened and self._env.monotonic_ms() - self._began_ms < BEGINS_MS:
+            why = ServiceError(
+                STORE_OFFLINE, "the broker has just begun, and is opening its logs: try again in a moment"
+            )
+        if why is None:
+            text = "the log is not here any more: what it held was deleted or moved; attach again"
+            why = ServiceError(ENTITY_MOVED, text)
         on_answer(refusal_of(why))  # raised, an error that a variable here holds would hold this frame in turn
 
     def _partitions(self) -> Iterator[HostedPartition]:
@@ -159,9 +170,11 @@ class Broker:
     def _create(self, command: CreateLog, on_answer: OnAnswer) -> None:
         if self._deletions.is_under_way(command.log_id):
             raise ServiceError(SERVER_BUSY, f"{command.name} is being deleted; ask again later")
+        self._unopened.discard(command.log_id)
         self._openings.open(command, on_answer)
 
     def _delete(self, command: DeletePartition | DeleteFragment, on_answer: OnAnswer) -> None:
+        self._unopened.discard(command.log_id)
         self._deletions.delete(command.log_id, on_answer)
 
     def _cap(self, command: CapPartitions, on_answer: OnAnswer) -> None:

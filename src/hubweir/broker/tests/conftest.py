@@ -246,6 +246,9 @@ class HandStore:
         self.closings: list[str] = []
         self.looks = 0
 
+    def log_ids(self) -> list[str]:
+        return sorted(self.logs)
+
     def create_log(self, log_id: str, *, durability: Durability, name: str = "") -> Any:
         return self.logs.setdefault(log_id, HandLog(log_id, durability))
 
