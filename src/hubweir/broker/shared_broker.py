@@ -25,11 +25,13 @@ END_S = 1.0  # for a peer to take what waits to be sent
 
 
 class SharedBroker:
-    """See the module's text. Made on a running loop; sets the `on_push` of its target."""
+    """See the module's text. Made on a running loop; sets the `on_push` of its target.
 
-    is_up = True
+    is_up: whoever has a target that may be away sets it.
+    """
 
     def __init__(self, target: CommandTarget) -> None:
+        self.is_up = True
         self._target = target
         self._tasks = Tasks("streams of a broker")
         self._listener: UnixListener | None = None
@@ -47,6 +49,12 @@ class SharedBroker:
         """Take streams of other processes on a path. AddressTaken when another process does."""
         self._listener = UnixListener(path, self._accepted, asyncio.get_running_loop())
 
+    def leave(self) -> None:
+        """Take no more streams, and end those that are there after what waits to be sent, until it serves again."""
+        self._stop_listening()
+        for server in tuple(self._servers):
+            server.close()
+
     def end_streams_of(self, process_id: int) -> None:
         """End the streams over which a process spoke; it may connect again."""
         for server in tuple(self._servers):
@@ -55,9 +63,7 @@ class SharedBroker:
 
     async def close(self) -> None:
         """Take no more streams and end those that are there, after what waits to be sent."""
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        self._stop_listening()
         await self._tasks.stop()
         self._changed.clear()
         for server in tuple(self._servers):
@@ -69,6 +75,11 @@ class SharedBroker:
                     self._changed.clear()
 
     # Inside
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
 
     def _push(self, push: Push) -> None:
         if self._on_push is not None:
@@ -87,6 +98,9 @@ class SharedBroker:
         except OSError as error:
             logger.info("a stream of another process was lost: %s", error)
             self._gone(server)
+        else:
+            if self._listener is None:
+                server.close()  # it was accepted before this left
 
     def _gone(self, server: BrokerServer) -> None:
         self._servers.pop(server, None)

@@ -1,4 +1,8 @@
-"""hubweir broker list | stop | start | kill | stall: processes of `serve --brokers N`, and faults to order."""
+"""hubweir broker list | stop | start | kill | stall | away | back: broker processes, and faults to order.
+
+Processes are those of `serve --brokers N`. `away` and `back` are of messaging stores, which one process may have, too
+(`serve --stores N`).
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,12 @@ from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
 from hubweir.client.management import Management
 
-_COLUMNS = ("broker", "state", "pid", "stores", "connections", "starts")
+_COLUMNS = ("broker", "state", "pid", "stores", "away", "connections", "starts")
 
 
 @click.group()
 def broker() -> None:
-    """List the broker processes; stop, kill and stall them for tests of your own."""
+    """List the broker processes; stop, kill and stall them, or take stores away, for tests of your own."""
 
 
 @broker.command(name="list")
@@ -28,7 +32,7 @@ def list_brokers(target: NamespaceAccess, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    rows = [{**each, "stores": ", ".join(map(str, each["stores"]))} for each in found]
+    rows = [{**each, **{name: ", ".join(map(str, each[name])) for name in ("stores", "away")}} for each in found]
     table(_COLUMNS, [tuple(str(row[column]) for column in _COLUMNS) for row in rows])
 
 
@@ -49,3 +53,20 @@ _orders("stop", "End broker process N in order; it stays away until it is starte
 _orders("start", "Start broker process N again, after a stop.", "broker {} is being started")
 _orders("kill", "End broker process N at once, as a crash does; it is started again.", "broker {} was killed")
 _orders("stall", "Have broker process N do nothing, until it is killed for it.", "broker {} is stalled")
+
+
+def _marks(name: str, text: str, said: str, *, away: bool) -> None:
+    """A command that marks one store. text: its help; said: what is printed."""
+
+    @takes_target
+    def mark(target: NamespaceAccess, store: int) -> None:
+        target.run(lambda connection: Management(connection).mark_store(store, away=away))
+        click.echo(said.format(store))
+
+    mark.__doc__ = text
+    command: Callable[..., None] = click.argument("store", metavar="STORE", type=click.IntRange(0))(mark)
+    broker.command(name=name)(command)
+
+
+_marks("away", "Take messaging store STORE away, until it is brought back.", "store {} is away", away=True)
+_marks("back", "Bring messaging store STORE back.", "store {} is brought back", away=False)

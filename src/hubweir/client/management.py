@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _HUB, _PARTITION, _GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
 _CAPTURE, _BROKER = "com.microsoft:capture", "com.microsoft:broker"
+_STORE = "com.microsoft:messaging-store"
 _REVOKED = "com.microsoft:revokedpublisher"
 
 _NAMESPACE, _NAMESPACE_USAGE = "com.microsoft:namespace", "com.microsoft:namespace-usage"
@@ -80,8 +81,8 @@ class Management:
         return [dict(zip(body["columns"], map(int, row), strict=True)) for row in body["hours"]]
 
     async def brokers(self) -> list[dict[str, Any]]:
-        """The broker processes: broker (its number), pid, stores, state, connections, starts. NOT_IMPLEMENTED where
-        the service is one process.
+        """The broker processes: broker (its number), pid, stores, state, connections, starts, away (those of its stores
+        that are not served). NOT_IMPLEMENTED where the service is one process with one store.
         """
         await self.connection.authorization.authorize("")
         found: list[dict[str, Any]] = await self._ask("LIST", _BROKER, "")
@@ -91,6 +92,11 @@ class Management:
         """Have a broker process stop, start, be killed (kill) or stall; of a development namespace alone."""
         await self.connection.authorization.authorize("")
         await self._ask("UPDATE", _BROKER, str(broker), {"fault": fault})
+
+    async def mark_store(self, store: int, *, away: bool) -> None:
+        """Have a messaging store taken away, or brought back; of a development namespace alone."""
+        await self.connection.authorization.authorize("")
+        await self._ask("UPDATE", _STORE, str(store), {"fault": "away" if away else "back"})
 
     async def list_hubs(self) -> list[HubInfo]:
         """All hubs of the namespace, by name."""

@@ -11,5 +11,6 @@ and paste client_string.py. log_renewal.py is another, short-lived process on a 
 Of several processes (docs/brokers.md), the one that keeps the catalogs is supervisor.py, and each of the others
 broker_process.py, told what to be by process_start.py. A supervisor has each as a supervised_process.py, with a
 heartbeat.py and a process_door.py to ask at; those that another one left are found_process.py. What a supervisor
-answers them is supervisor_door.py. Their sockets lie in a runtime_folder.py.
+answers them is supervisor_door.py; one process with several stores has a stores_door.py instead. Sockets of processes
+lie in a runtime_folder.py.
 """

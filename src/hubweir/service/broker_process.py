@@ -1,7 +1,8 @@
 """One of the processes of `hubweir serve --brokers N`: brokers of its stores, and gateways that follow the keeper.
 
 It is started by a supervisor, with one JSON document on standard input (process_start.py), and serves on when that
-dies. A start: brokers with their stores → sockets, so that the supervisor and the other processes reach them → the
+dies. A store of it that is away (served_store.py) has no socket until it comes; all else goes on. A start: brokers with
+their stores → sockets, so that the supervisor and the other processes reach them → the
 catalogs are followed → clients are taken when the supervisor says so, which has had the logs opened by then. A stop
 begins with the clients, so that what they sent is answered while all brokers are there.
 
@@ -16,6 +17,7 @@ import os
 import signal
 import sys
 from functools import partial
+from pathlib import Path
 
 from hubweir.alarms import STORE_AWAY
 from hubweir.broker.commands.broker_process import ProcessState
@@ -32,11 +34,13 @@ from hubweir.namespace.tiers import PROFILES
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.data_folder import store_folder
 from hubweir.service.event_loop import loop_factory
-from hubweir.service.part_settings import gateway_settings
+from hubweir.service.part_settings import capture_places, gateway_settings
 from hubweir.service.parts import Parts, unusable
 from hubweir.service.process_door import ProcessDoor
 from hubweir.service.process_start import ProcessStart
 from hubweir.service.runtime_folder import RuntimeFolder
+from hubweir.service.served_store import ServedStore
+from hubweir.service.served_stores import ServedStores
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +76,16 @@ class BrokerProcess(Parts):
         start, folder = self._start_document, RuntimeFolder.of(self.settings.data)
         self._ends.callback(self._env.close)
         self._certificate = ServiceCertificate(self.settings, self.namespaces)
-        own = {index: SharedBroker(self._start_broker(index)) for index in start.own_stores}
+        stores = ServedStores(
+            self._env,
+            self.settings,
+            self.alarms,
+            partial(self._new_broker, capture_places(self.settings, self._files)),
+            named=start.named,
+        )
+        self._ends.push_async_callback(stores.stop)
+        self._stores = {store.index: store for store in await stores.start(start.own_stores)}
+        own = {index: SharedBroker(store) for index, store in self._stores.items()}
         away = {
             index: RemoteBroker(folder.broker(index), self._env) for index in range(start.stores) if index not in own
         }
@@ -89,7 +102,10 @@ class BrokerProcess(Parts):
         self._ends.push_async_callback(self._let_clients_go)
         self._follow_catalogs(keeper)
         for index, shared in own.items():
-            shared.serve(folder.broker(index))
+            shared.is_up = False
+            serve = partial(self._store_changed, shared, folder.broker(index))
+            self._stores[index].on_change(serve)
+            serve(self._stores[index])
         for index, remote in away.items():
             remote.on_change(partial(self._broker_changed, index))
         for remote in (*away.values(), keeper):
@@ -97,7 +113,12 @@ class BrokerProcess(Parts):
         self._open_door(folder)
 
     def _open_door(self, folder: RuntimeFolder) -> None:
-        door = ProcessDoor(self._state, take_clients=self._take_clients, let_clients_go=self._let_clients_go)
+        door = ProcessDoor(
+            self._state,
+            self._stores,
+            take_clients=self._take_clients,
+            let_clients_go=self._let_clients_go,
+        )
         shared = SharedBroker(door)
         self._ends.push_async_callback(shared.close)
         self._ends.push_async_callback(door.close)
@@ -128,6 +149,16 @@ class BrokerProcess(Parts):
         if issuer is not None:
             self._follow(issuer)
 
+    def _store_changed(self, shared: SharedBroker, path: Path, store: ServedStore) -> None:
+        """A store of this process came or went: other processes, and connections here, see its broker so."""
+        if store.is_up and not shared.is_up:
+            shared.is_up = True
+            shared.serve(path)
+        elif shared.is_up and not store.is_up:
+            shared.is_up = False
+            shared.leave()
+            self._listeners.broker_gone(shared)
+
     def _broker_changed(self, store_index: int, broker: RemoteBroker) -> None:
         if broker.is_up:
             self._look_at(store_index, broker)
@@ -141,7 +172,7 @@ class BrokerProcess(Parts):
         if broker.is_up:
             self.alarms.end(STORE_AWAY, about)
         else:
-            self.alarms.begin(STORE_AWAY, about, "the process that serves it is away; it is started again")
+            self.alarms.begin(STORE_AWAY, about, "it is away, or the process that serves it is, which is started again")
 
     # What the supervisor asks for
 
@@ -149,7 +180,16 @@ class BrokerProcess(Parts):
         start = self._start_document
         addresses = tuple(f"{host}:{port}" for host, port in start.addresses)
         count = self._listeners.connection_count
-        return ProcessState(start.process_id, start.index, start.digest, addresses, count, self.ready)
+        return ProcessState(
+            process_id=start.process_id,
+            index=start.index,
+            start=start.digest,
+            addresses=addresses,
+            connections=count,
+            is_serving=self.ready,
+            follows=self.process.has_all and all(gateway.keeper.is_current for gateway in self.process.gateways),
+            away=tuple(index for index, store in self._stores.items() if not store.is_up),
+        )
 
     async def _take_clients(self) -> None:
         await self._followed.wait()

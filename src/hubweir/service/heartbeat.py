@@ -1,6 +1,8 @@
-"""Whether a process answers: asked again and again, and one that says nothing for long is stalled.
+"""Whether a process answers, and follows the keeper: asked again and again.
 
-Silence is counted in questions, not in time: whoever asks may have been stopped itself meanwhile.
+One that says nothing for long is stalled. One that answers, takes clients and does not have the newest catalogs goes by
+rights that may be over; it is lost, too. Both are counted in questions, not in time: whoever asks may have been stopped
+itself meanwhile.
 """
 
 from __future__ import annotations
@@ -15,16 +17,29 @@ from hubweir.gateway.brokers import BrokerClient
 BEAT_MS = 500
 STALLED_BEATS = 20  # 10 s, as the failure table promises
 SILENT_BEATS = 3
+UNFOLLOWED_BEATS = 10  # 5 s: what a right that was taken away may still do
 START_BEATS = 120  # a process reads its program, and a store its epoch, from a disk that is busy
 
 
 class Heartbeat:
-    """Of one life of a process. on_stalled: called once."""
+    """Of one life of a process. on_lost: called once, with what is wrong with it, for a log line."""
 
-    def __init__(self, env: Env, door: BrokerClient, on_stalled: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        env: Env,
+        door: BrokerClient,
+        on_lost: Callable[[str], None],
+        *,
+        on_state: Callable[[], None] = lambda: None,
+        is_kept: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """on_state: called whenever it answered. is_kept: the keeper can be followed."""
         self._env = env
         self._door = door
-        self._on_stalled = on_stalled
+        self._on_lost = on_lost
+        self._on_state = on_state
+        self._is_kept = is_kept
+        self._unfollowed = 0
         self._is_asked = False
         self._silent = 0
         self._timer: Timer | None = None
@@ -48,15 +63,24 @@ class Heartbeat:
     def _beat(self) -> None:
         self._silent += 1
         if self._silent > (START_BEATS if self.state is None else STALLED_BEATS):
-            self._timer = None
-            self._on_stalled()
+            self._lose("answers no more")
+            return
+        if self._unfollowed > UNFOLLOWED_BEATS:
+            self._lose("does not follow the keeper")
             return
         self._timer = self._env.call_later(BEAT_MS, self._beat)
         if not self._is_asked:
             self._is_asked = True
             self._door.submit(AskProcess(), self._answered)
 
+    def _lose(self, why: str) -> None:
+        self._timer = None
+        self._on_lost(why)
+
     def _answered(self, answer: Answer) -> None:
         self._is_asked = False
         if isinstance(answer, ProcessState):
             self._silent, self.state = 0, answer
+            is_behind = answer.is_serving and not answer.follows and self._is_kept()
+            self._unfollowed = self._unfollowed + 1 if is_behind else 0
+            self._on_state()

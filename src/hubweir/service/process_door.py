@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
-from hubweir.broker.commands.broker_process import AskProcess, LetClientsGo, ProcessState, TakeClients
+from hubweir.broker.commands.broker_process import AskProcess, LetClientsGo, MarkStore, ProcessState, TakeClients
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.commands.process import CloseOwner, Done
 from hubweir.broker.refusals import refusal_of
 from hubweir.drivers.tasks import Tasks
 from hubweir.errors import NOT_ALLOWED, HubweirError, ServiceError
+from hubweir.service.served_store import ServedStore, mark_store
 
 
 class ProcessDoor:
-    """A target of commands (broker/server.py). state: asked at each AskProcess."""
+    """A target of commands (broker/server.py). state: asked at each AskProcess. stores: of the process, by index."""
 
     def __init__(
         self,
         state: Callable[[], ProcessState],
+        stores: Mapping[int, ServedStore],
         *,
         take_clients: Callable[[], Awaitable[None]],
         let_clients_go: Callable[[], Awaitable[None]],
     ) -> None:
         self.on_push: Callable[[Push], None] | None = None
         self._state = state
+        self._stores = stores
         self._take_clients = take_clients
         self._let_clients_go = let_clients_go
         self._tasks = Tasks("what the supervisor asked for")
@@ -36,6 +39,8 @@ class ProcessDoor:
                 self._tasks.start(self._answer_when(self._take_clients(), on_answer), name="take clients")
             case LetClientsGo():
                 self._tasks.start(self._answer_when(self._let_clients_go(), on_answer), name="let clients go")
+            case MarkStore():
+                mark_store(self._stores, command, on_answer)
             case CloseOwner():
                 on_answer(Done())  # nothing here belongs to anybody
             case _:

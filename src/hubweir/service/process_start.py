@@ -21,7 +21,8 @@ class ProcessStart:
     """See the module's text.
 
     index: 0 … settings.brokers - 1. process_id: of this life of it, and of no other. stores: how many messaging stores
-    there are, of all processes. addresses: hosts and ports to listen on, none of them 0.
+    there are, of all processes. addresses: hosts and ports to listen on, none of them 0. named: the stores in which
+    catalogs name logs, so that none of them is made anew.
     """
 
     settings: Settings
@@ -30,6 +31,7 @@ class ProcessStart:
     process_id: int
     stores: int
     addresses: tuple[tuple[str, int], ...]
+    named: tuple[int, ...]
 
     @property
     def digest(self) -> str:

@@ -11,14 +11,15 @@ After a crash: a folder that catalogs name logs in is never made anew; a store t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from hubweir.alarms import STORE_AWAY, Alarms
 from hubweir.broker.broker import Broker
+from hubweir.broker.commands.broker_process import MarkStore
 from hubweir.broker.commands.command import Answer, Command, Push
-from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.process import Done, Refusal
 from hubweir.env import Env, Lane, Result, Timer, join_path
-from hubweir.errors import STORE_OFFLINE, HubweirError
+from hubweir.errors import NOT_FOUND, STORE_OFFLINE, HubweirError
 from hubweir.messaging_store.disk.layout import FORMAT_NAME
 from hubweir.service.data_folder import store_folder
 
@@ -163,3 +164,15 @@ class ServedStore:
     @property
     def _about(self) -> str:
         return f"store {store_folder(self.index)}"
+
+
+def mark_store(stores: Mapping[int, ServedStore], command: MarkStore, on_answer: Callable[[Answer], None]) -> None:
+    """Take a store of these away, or bring it back, as a command says."""
+    store = stores.get(command.store)
+    if store is None:
+        on_answer(Refusal(NOT_FOUND, f"there is no messaging store {command.store} here"))
+    elif command.is_away:
+        store.take_away(lambda: on_answer(Done()))
+    else:
+        store.bring_back()
+        on_answer(Done())

@@ -1,12 +1,13 @@
 """The messaging stores of a process that has several: opened together, each on threads of its own.
 
-A disk that is slow, or hangs, so holds up no log of another one. Of the stores one must be open for a start to go on.
+A disk that is slow, or hangs, so holds up no log of another one. Of all stores of a service one must be open for a
+start to go on.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from functools import partial
 
@@ -27,6 +28,11 @@ STORES_WAIT_S = 5.0
 
 class NoStoreAnswers(HubweirError):
     """All disks of a service hang."""
+
+
+def no_store_answers(settings: Settings) -> NoStoreAnswers:
+    """None of the stores of a service answers."""
+    return NoStoreAnswers(f"no messaging store of the data folder {settings.data} answers")
 
 
 class ServedStores:
@@ -53,12 +59,9 @@ class ServedStores:
         self._envs: list[SystemEnv] = []
         self._changed = asyncio.Event()
 
-    async def start(self, count: int) -> tuple[ServedStore, ...]:
-        """All stores, by index, once each is open or known to be away, or STORES_WAIT_S are over.
-
-        What keeps one of them away, when none is open.
-        """
-        self._stores = tuple(map(self._new, range(count)))
+    async def start(self, indexes: Iterable[int]) -> tuple[ServedStore, ...]:
+        """The stores, in this order, once each is open or known to be away, or STORES_WAIT_S are over."""
+        self._stores = tuple(map(self._new, indexes))
         for store in self._stores:
             store.on_change(lambda _: self._changed.set())
             store.start()
@@ -67,10 +70,12 @@ class ServedStores:
                 while not all(store.is_up or store.problem is not None for store in self._stores):
                     self._changed.clear()
                     await self._changed.wait()
-        if not any(store.is_up for store in self._stores):
-            text = f"no messaging store of the data folder {self._settings.data} answers"
-            raise next((store.problem for store in self._stores if store.problem), NoStoreAnswers(text))
         return self._stores
+
+    def check_one_is_up(self) -> None:
+        """What keeps one of them away, when none is open."""
+        if not any(store.is_up for store in self._stores):
+            raise next((store.problem for store in self._stores if store.problem), no_store_answers(self._settings))
 
     async def stop(self) -> None:
         """Stop all brokers, together, then the threads."""

@@ -35,6 +35,7 @@ from hubweir.service.parts import OpenStore, Parts, unusable
 from hubweir.service.served_store import ServedStore
 from hubweir.service.served_stores import ServedStores
 from hubweir.service.stored_namespaces import StoredNamespaces
+from hubweir.service.stores_door import StoresDoor
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,8 @@ class Service(Parts):
         self.process = self._new_process(Brokers(await self._reach_stores(stored)))
         for store in self.stores:
             store.on_change(self._store_changed)
+        if self.stores:
+            self.process.supervisor = StoresDoor(self.stores, lambda: self._listeners.connection_count)
         self._listeners = self._new_listeners()
         await self._start_gateways(stored, hosts, issuer)
         self.addresses = self._listeners.open()
@@ -105,7 +108,8 @@ class Service(Parts):
             self._env, self.settings, self.alarms, new_broker, named=stored.stores if has_folders else ()
         )
         self._ends.push_async_callback(stores.stop)
-        self.stores = await stores.start(count)
+        self.stores = await stores.start(range(count))
+        stores.check_one_is_up()
         return [await self._reach(store, store) for store in self.stores]
 
     def _store_changed(self, store: ServedStore) -> None:

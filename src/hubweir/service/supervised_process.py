@@ -1,7 +1,9 @@
 """One broker process as its supervisor keeps it: started, found or ended, and started again whenever it ends.
 
 A process that ends is started again at once; one that ends again and again, ever later, up to every 5 s. One that says
-nothing for long is killed, and waited for until it is gone: never are there two owners of a store (rule R14).
+nothing for long, or does not follow the keeper, is killed, and waited for until it is gone: never are there two owners
+of a store (rule R14). A store of it that is away keeps it from nothing; the logs of a store are opened whenever that
+comes.
 """
 
 from __future__ import annotations
@@ -9,13 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
+from typing import Any
 
-from hubweir.broker.commands.broker_process import BrokerFault, LetClientsGo, ProcessTold, TakeClients
-from hubweir.broker.commands.command import Command
+from hubweir.broker.commands.broker_process import BrokerFault, LetClientsGo, MarkStore, ProcessTold, TakeClients
+from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.remote_broker import RemoteBroker
+from hubweir.drivers.tasks import Tasks
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.env import Env
 from hubweir.service.completions import answer
@@ -31,7 +35,7 @@ STOP_S = 20.0  # for a process that was asked to end: the stores write what is p
 
 
 class SupervisedProcess:
-    """See the module's text. index: 0 … number of processes - 1. life: the process that there is now."""
+    """See the module's text. index: 0 … number of processes - 1. life: the process that there is now. stores: of it."""
 
     def __init__(
         self,
@@ -42,15 +46,17 @@ class SupervisedProcess:
         *,
         stores: Sequence[int],
         spawn: Callable[[], tuple[int, WatchedProcess]],
-        on_up: Callable[[SupervisedProcess], Awaitable[None]],
-        on_serving: Callable[[], None],
+        on_up: Callable[[Sequence[int]], Coroutine[Any, Any, None]],
+        on_change: Callable[[], None],
         on_ended: Callable[[SupervisedProcess], None],
+        is_kept: Callable[[], bool] = lambda: True,
     ) -> None:
         """door, brokers: the ways to the process itself and to the brokers that it has, connected by whoever made them;
         stores: of those.
 
-        spawn: starts it, and says under which process id. on_up: waited for when it can be reached, before it takes
-        clients.
+        spawn: starts it, and says under which process id. on_up: of these of its stores; waited for when the process
+        can be reached, before it takes clients, and later whenever one of them comes. is_kept: the keeper can be
+        followed. on_change: called when it serves, and whenever `is_up` may be another thing.
         """
         self.index = index
         self.process_id = 0
@@ -62,21 +68,33 @@ class SupervisedProcess:
         self._brokers = tuple(brokers)
         self._spawn = spawn
         self._on_up = on_up
-        self._on_serving = on_serving
+        self._on_change = on_change
         self._on_ended = on_ended
+        self._is_kept = is_kept
+        self._has_opened = False  # in this life, what was there
+        self._tasks = Tasks(f"stores of broker process {index}")
         self._is_stopping = False
-        self._stores = tuple(stores)
+        self.stores = tuple(stores)
         self._heart: Heartbeat | None = None
         self._may_live = asyncio.Event()  # not after it was stopped by order
         self._may_live.set()
         self._changed = asyncio.Event()
         for way in (door, *brokers):
             way.on_change(lambda _: self._changed.set())
+        for store, broker in zip(stores, brokers, strict=True):
+            broker.on_change(partial(self._store_changed, store))
 
     @property
     def is_up(self) -> bool:
-        """Whether it, and all its brokers, can be reached."""
-        return self._door.is_up and all(broker.is_up for broker in self._brokers)
+        """Whether it can be reached, and so can each of its brokers whose store is not away."""
+        ways = zip(self.stores, self._brokers, strict=True)
+        return self._door.is_up and all(broker.is_up or store in self.away for store, broker in ways)
+
+    @property
+    def away(self) -> tuple[int, ...]:
+        """Those of its stores that are not served, as it said last."""
+        heart = self._heart
+        return () if heart is None or heart.state is None else heart.state.away
 
     async def keep(self, found: tuple[int, WatchedProcess] | None = None) -> None:
         """Keep it alive until `stop`. found: one of an earlier supervisor, with its process id."""
@@ -113,11 +131,17 @@ class SupervisedProcess:
         return ProcessTold(
             self.index,
             life.pid if life is not None and is_there else 0,
-            self._stores,
+            self.stores,
             how,
             state.connections if state is not None and is_there else 0,
             self.starts,
+            self.away if is_there else (),
         )
+
+    def mark(self, command: MarkStore, on_answer: Callable[[Answer], None]) -> None:
+        """Have it take a store away, or bring it back, for a test."""
+        logger.warning("store %d is %s, by order", command.store, "taken away" if command.is_away else "brought back")
+        self._door.submit(command, on_answer)
 
     def order(self, fault: BrokerFault) -> None:
         """Do what a user ordered for a test."""
@@ -133,6 +157,7 @@ class SupervisedProcess:
         """End it, and wait until it is gone."""
         self._is_stopping = True
         self._may_live.set()
+        await self._tasks.stop()
         life = self.life
         if life is None:
             return
@@ -150,12 +175,14 @@ class SupervisedProcess:
         """One life, from its start to its end."""
         self.starts += 1
         life.when_ended(self._changed.set)
-        heart = self._heart = Heartbeat(self._env, self._door, self._stalled)
+        heart = self._heart = Heartbeat(
+            self._env, self._door, self._lost, on_state=self._told_state, is_kept=self._is_kept
+        )
         heart.start()
         await self._serve(life)
         await life.ended()
         heart.stop()
-        self.is_serving = False
+        self.is_serving = self._has_opened = False
         self._on_ended(self)
         if not self._is_stopping and self._may_live.is_set():
             logger.error("broker process %d ended by itself: %s", self.index, _how(life))
@@ -176,10 +203,11 @@ class SupervisedProcess:
             await self._changed.wait()
         if life.has_ended or self._is_stopping:
             return
-        await self._on_up(self)
+        self._has_opened = True
+        await self._on_up(self._there())
         if not self._is_stopping and await self._ask(TakeClients()):
             self.is_serving = True
-            self._on_serving()
+            self._on_change()
 
     async def _ask(self, command: Command) -> bool:
         """Whether it did so; the log says why not."""
@@ -188,8 +216,21 @@ class SupervisedProcess:
             logger.error("broker process %d: %s: %s", self.index, type(command).__name__, said.text)
         return not isinstance(said, Refusal)
 
-    def _stalled(self) -> None:
-        logger.error("broker process %d answers no more: it is killed", self.index)
+    def _told_state(self) -> None:
+        """Whether it is up may be another thing now: a store that it says is away is not waited for."""
+        self._changed.set()
+        self._on_change()
+
+    def _there(self) -> tuple[int, ...]:
+        """Those of its stores whose brokers can be reached."""
+        return tuple(store for store, broker in zip(self.stores, self._brokers, strict=True) if broker.is_up)
+
+    def _store_changed(self, store: int, broker: RemoteBroker) -> None:
+        if broker.is_up and self._has_opened and not self._is_stopping:
+            self._tasks.start(self._on_up((store,)), name=f"store {store}")
+
+    def _lost(self, why: str) -> None:
+        logger.error("broker process %d %s: it is killed", self.index, why)
         if self.life is not None:
             self.life.send(signal.SIGKILL)
 

@@ -37,6 +37,7 @@ from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.keeper.server import KeeperServer
 from hubweir.gateway.namespace_units import NamespaceUnits
+from hubweir.namespace.entity import EntityDescription
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.completions import answer
 from hubweir.service.data_folder import store_count
@@ -44,6 +45,7 @@ from hubweir.service.found_process import Found, ask_process, end_found
 from hubweir.service.parts import Parts, unusable
 from hubweir.service.process_start import ProcessStart, own_stores
 from hubweir.service.runtime_folder import RuntimeFolder
+from hubweir.service.served_stores import no_store_answers
 from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.service.supervisor_door import SupervisorDoor
 
@@ -67,6 +69,7 @@ class Supervisor(Parts):
         super().__init__(settings)
         self.processes: tuple[SupervisedProcess, ...] = ()
         self._stores = 1
+        self._named_at_start: frozenset[int] = frozenset()
         self._tasks = Tasks("supervisor")
         self._changed = asyncio.Event()
         self._is_open = asyncio.Event()  # gateways are there, and had the logs opened
@@ -101,6 +104,7 @@ class Supervisor(Parts):
         token_issuer(self.settings)  # what is wrong with it is told once, here
         self._own_data_folder()
         stored = await self._open_catalogs()
+        self._named_at_start = stored.stores
         hosts = self._choose_namespaces(said, stored)
         self._certificate = ServiceCertificate(self.settings, self.namespaces)
         self._folder = RuntimeFolder.of(self.settings.data)
@@ -116,6 +120,8 @@ class Supervisor(Parts):
         keeper, ways = self._reach()
         self._keep_processes(ways, found)
         await self._all(lambda each: each.is_up)
+        if not any(way.is_up for way in ways):
+            raise no_store_answers(self.settings)
         await self._start_gateways(stored, hosts, None)
         self._keeper.expect(each.state.process_id for each in found.values())
         keeper.serve(self._folder.keeper)
@@ -175,7 +181,8 @@ class Supervisor(Parts):
                 spawn=partial(self._spawn, index),
                 on_up=self._open_logs,
                 on_ended=self._ended,
-                on_serving=self._changed.set,
+                on_change=self._changed.set,
+                is_kept=self._is_open.is_set,
             )
             for index in range(count)
         )
@@ -204,6 +211,7 @@ class Supervisor(Parts):
             process_id=process_id,
             stores=self._stores,
             addresses=tuple(self.addresses),
+            named=tuple(sorted(self._named_stores())),
         )
 
     def _spawn(self, index: int) -> tuple[int, WatchedProcess]:
@@ -212,16 +220,26 @@ class Supervisor(Parts):
 
     # What happens to processes
 
-    async def _open_logs(self, process: SupervisedProcess) -> None:
-        """Have all logs opened that lie in its stores, and tell its brokers what a life before was told."""
+    async def _open_logs(self, stores: Sequence[int]) -> None:
+        """Have all logs opened that lie in these stores, and tell their brokers what those before were told."""
         await self._is_open.wait()
-        stores = own_stores(process.index, processes=self.settings.brokers, stores=self._stores)
         for gateway in self.process.gateways:
             assert isinstance(gateway.keeper, CatalogKeeper) and isinstance(gateway.units, NamespaceUnits)
             for problem in await answer(partial(gateway.keeper.open_stores, stores)):
                 logger.error("not served yet: %s", problem.text)
             for store in stores:
                 gateway.units.broker_came(self.process.brokers.of_store(store))
+
+    def _named_stores(self) -> frozenset[int]:
+        """The stores in which catalogs name logs, now."""
+        if not self._is_open.is_set():
+            return self._named_at_start
+        return frozenset(
+            placement.store_index
+            for gateway in self.process.gateways
+            for entity in gateway.namespace.entities(EntityDescription)
+            for placement in entity.placements
+        )
 
     def _ended(self, process: SupervisedProcess) -> None:
         self._keeper.gone(process.process_id)

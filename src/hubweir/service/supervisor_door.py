@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hubweir.broker.commands.broker_process import AskProcesses, OrderFault, ProcessesTold
+from hubweir.broker.commands.broker_process import AskProcesses, MarkStore, OrderFault, ProcessesTold
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.commands.process import Done
 from hubweir.broker.refusals import refusal_of
@@ -40,5 +40,11 @@ class SupervisorDoor:
                 else:
                     process.order(fault)
                     on_answer(Done())
+            case MarkStore(store=store):
+                process = next((each for each in self._processes() if store in each.stores), None)
+                if process is None:
+                    on_answer(refusal_of(ServiceError(NOT_FOUND, f"there is no messaging store {store}")))
+                else:
+                    process.mark(command, on_answer)
             case _:
                 self._keeper.submit(command, on_answer)

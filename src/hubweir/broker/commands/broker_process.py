@@ -23,7 +23,8 @@ class ProcessState(Answer, frozen=True):
 
     start: the digest of what it was started with; another start of the same service with other settings has another.
     addresses: host:port of each that it was told to listen on. connections: how many AMQP connections it has.
-    is_serving: clients may come.
+    is_serving: clients may come. follows: it has the newest catalog of every namespace. away: the messaging stores of
+    it that are not served.
     """
 
     process_id: int
@@ -32,6 +33,8 @@ class ProcessState(Answer, frozen=True):
     addresses: tuple[str, ...]
     connections: int
     is_serving: bool
+    follows: bool
+    away: tuple[int, ...]
 
 
 @command(17, ProcessState)
@@ -57,7 +60,10 @@ class LetClientsGo(ProcessCommand, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ProcessTold:
-    """One broker process, as its supervisor knows it. pid: 0 while there is none. starts: how often it was started."""
+    """One broker process, as its supervisor knows it. pid: 0 while there is none. starts: how often it was started.
+
+    away: those of its stores that are not served.
+    """
 
     index: int
     pid: int
@@ -65,6 +71,7 @@ class ProcessTold:
     state: str
     connections: int
     starts: int
+    away: tuple[int, ...]
 
 
 @answer(74)
@@ -96,3 +103,14 @@ class OrderFault(ProcessCommand, frozen=True):
 
     index: int
     fault: BrokerFault
+
+
+@command(57, Done)
+class MarkStore(ProcessCommand, frozen=True):
+    """Take a messaging store away, for a test, or bring it back. Answered when its folder is free, or is looked for.
+
+    It stays away until it is brought back, or its process ends.
+    """
+
+    store: int
+    is_away: bool

@@ -47,6 +47,7 @@ SETTLEMENTS = st.builds(
     st.sampled_from(SettleOutcome),
     st.none() | st.builds(SettleDetails, st.none() | st.text(), st.none() | st.text(), st.binary()),
 )
+INDEXES = st.lists(LONGS, max_size=3).map(tuple)
 AMOUNTS = st.builds(Amount, LONGS, LONGS)
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     int: LONGS,
@@ -58,7 +59,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     TransferEnd: st.sampled_from(TransferEnd),
     BrokerFault: st.sampled_from(BrokerFault),
     tuple[ProcessTold, ...]: st.lists(
-        st.builds(ProcessTold, LONGS, LONGS, st.lists(LONGS).map(tuple), st.text(), LONGS, LONGS), max_size=3
+        st.builds(ProcessTold, LONGS, LONGS, INDEXES, st.text(), LONGS, LONGS, INDEXES), max_size=3
     ).map(tuple),
     tuple[TransferPlace, ...]: st.lists(st.builds(TransferPlace, st.text(), st.sampled_from(SubQueue)), max_size=3).map(
         tuple
@@ -76,6 +77,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     ),
     tuple[TopicSubscription, ...]: st.lists(SUBSCRIPTIONS, max_size=3).map(tuple),
     FragmentSettings: st.builds(FragmentSettings, is_express=st.booleans(), default_ttl_ms=st.none() | LONGS),
+    tuple[int, ...]: INDEXES,
     tuple[tuple[int, ...], ...]: st.lists(st.lists(LONGS, max_size=3).map(tuple), max_size=3).map(tuple),
     Amount: AMOUNTS,
     LeaseAsked: st.builds(LeaseAsked, *[AMOUNTS] * 4),

@@ -1,13 +1,20 @@
-"""Requests about broker processes: which there are, and faults to order for a test (management_node.py).
+"""Requests about broker processes and their stores: which there are, and faults to order for a test
+(management_node.py).
 
 Only a namespace of the development profile takes orders: what they do concerns every namespace of the service.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from hubweir.broker.commands.broker_process import AskProcesses, BrokerFault, OrderFault, ProcessesTold
+from hubweir.broker.commands.broker_process import (
+    AskProcesses,
+    BrokerFault,
+    MarkStore,
+    OrderFault,
+    ProcessesTold,
+)
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.process import Done
 from hubweir.errors import ARGUMENT_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
@@ -15,7 +22,8 @@ from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.gateway import Gateway
 from hubweir.namespace.tiers import DEVELOPMENT
 
-BROKER = "com.microsoft:broker"
+BROKER, STORE = "com.microsoft:broker", "com.microsoft:messaging-store"
+_MARKS = {"away": True, "back": False}
 OnBody = Callable[[object], None]
 OnRefusal = Callable[[ServiceError], None]
 _DIGITS = 3
@@ -35,6 +43,7 @@ def list_processes(gateway: Gateway, on_body: OnBody, on_refusal: OnRefusal) -> 
                         "state": each.state,
                         "connections": each.connections,
                         "starts": each.starts,
+                        "away": list(each.away),
                     }
                     for each in answer.processes
                 ]
@@ -49,26 +58,43 @@ def order_fault(gateway: Gateway, name: str, fault: str | None, on_body: OnBody,
     """Have a process end, stall or begin. name: its index. ServiceError when this namespace may not, or it makes no
     sense.
     """
-    supervisor = _supervisor(gateway)
+    number = _number(gateway, name, fault, [each.value for each in BrokerFault])
+    body = {"broker": number, "fault": fault}
+    _supervisor(gateway).submit(OrderFault(number, BrokerFault(fault)), _then(body, on_body, on_refusal))
+
+
+def mark_store(gateway: Gateway, name: str, fault: str | None, on_body: OnBody, on_refusal: OnRefusal) -> None:
+    """Have a messaging store taken away, or brought back. name: its number. As order_fault."""
+    number = _number(gateway, name, fault, list(_MARKS))
+    body = {"store": number, "fault": fault}
+    _supervisor(gateway).submit(MarkStore(number, _MARKS[fault or ""]), _then(body, on_body, on_refusal))
+
+
+def _number(gateway: Gateway, name: str, fault: str | None, faults: Sequence[str]) -> int:
+    """The number that a name is; ServiceError when there is nothing to order here, or not this."""
+    _supervisor(gateway)
     if gateway.settings.profile is not DEVELOPMENT:
         text = "Faults are ordered by namespaces of the development profile alone: they concern the whole service."
         raise ServiceError(NOT_ALLOWED, text)
-    if fault not in {each.value for each in BrokerFault}:
-        raise ServiceError(ARGUMENT_ERROR, f"The fault is one of {', '.join(each.value for each in BrokerFault)}.")
+    if fault not in faults:
+        raise ServiceError(ARGUMENT_ERROR, f"The fault is one of {', '.join(faults)}.")
     if not (name.isascii() and name.isdigit() and len(name) <= _DIGITS):
-        raise ServiceError(ARGUMENT_ERROR, "The name of a broker is its number: 0, 1, ...")
+        raise ServiceError(ARGUMENT_ERROR, "The name of a broker, or of a messaging store, is its number: 0, 1, ...")
+    return int(name)
 
-    def done(answer: Answer) -> None:
+
+def _then(body: object, on_body: OnBody, on_refusal: OnRefusal) -> Callable[[Answer], None]:
+    def answered(answer: Answer) -> None:
         if isinstance(answer, Done):
-            on_body({"broker": int(name), "fault": fault})
+            on_body(body)
         else:
             on_refusal(error_of(answer))
 
-    supervisor.submit(OrderFault(int(name), BrokerFault(fault)), done)
+    return answered
 
 
 def _supervisor(gateway: Gateway) -> BrokerClient:
     if gateway.process.supervisor is None:
-        text = "This service is one process: `hubweir serve --brokers N` has several."
+        text = "This service is one process with one store: `hubweir serve --brokers N` or `--stores N` has several."
         raise ServiceError(NOT_IMPLEMENTED, text)
     return gateway.process.supervisor

@@ -13,6 +13,7 @@
 | READ, UPDATE           | namespace                      | Manage, everywhere | 200, the namespace's map  |
 | READ                   | namespace-usage                | Manage, everywhere | 200, usage by the hour |
 | LIST, UPDATE           | broker                         | Manage, everywhere | see broker_requests.py    |
+| UPDATE                 | messaging-store                | Manage, everywhere | see broker_requests.py    |
 
 READ is the service's (management operations of the client libraries); the rest are hubweir's own, in the same form.
 Every request is authorised by itself: by the token it carries (security_token) or else by the connection's claims.
@@ -30,7 +31,7 @@ from hubweir.amqp.messaging.message import Message
 from hubweir.broker.commands.capture import CaptureState
 from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
-from hubweir.gateway.amqp.broker_requests import BROKER, list_processes, order_fault
+from hubweir.gateway.amqp.broker_requests import BROKER, STORE, list_processes, mark_store, order_fault
 from hubweir.gateway.amqp.capture_forms import capture_state_map
 from hubweir.gateway.amqp.management_forms import (
     group_map,
@@ -169,6 +170,10 @@ class ManagementNode(RequestNode):
         self._authorize(message, Rights.MANAGE, "")
         order_fault(self.host.gateway, name, text_property(message, "fault"), *self._ends_of(message, size))
 
+    def _mark_store(self, message: Message, size: int, name: str) -> None:
+        self._authorize(message, Rights.MANAGE, "")
+        mark_store(self.host.gateway, name, text_property(message, "fault"), *self._ends_of(message, size))
+
     def _ends_of(self, message: Message, size: int) -> tuple[Callable[[object], None], Callable[[ServiceError], None]]:
         """What answers a request with a body, and what refuses it."""
         return (
@@ -284,6 +289,7 @@ STEPS: dict[tuple[str, str], Callable[[ManagementNode, Message, int, str], None]
     ("READ", NAMESPACE_USAGE): ManagementNode._read_usage,
     ("LIST", BROKER): ManagementNode._list_brokers,
     ("UPDATE", BROKER): ManagementNode._order_fault,
+    ("UPDATE", STORE): ManagementNode._mark_store,
     ("LIST", EVENT_HUB): ManagementNode._list_hubs,
     ("CREATE", EVENT_HUB): ManagementNode._create_hub,
     ("UPDATE", EVENT_HUB): ManagementNode._change_hub,

@@ -21,7 +21,7 @@ from hubweir.testing.event_loops import run_on
 from hubweir.testing.memory_files import MemoryFiles
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are watched on Linux alone")
-STATE = ProcessState(7, 1, "digest", ("127.0.0.1:1",), 0, True)
+STATE = ProcessState(7, 1, "digest", ("127.0.0.1:1",), 0, is_serving=True, follows=True, away=())
 
 
 async def nothing() -> None:
@@ -31,7 +31,7 @@ async def nothing() -> None:
 def test_one_that_lives_says_who_it_is(tmp_path: Path) -> None:
     async def scenario() -> None:
         env = SystemEnv(MemoryFiles())
-        shared = SharedBroker(ProcessDoor(lambda: STATE, take_clients=nothing, let_clients_go=nothing))
+        shared = SharedBroker(ProcessDoor(lambda: STATE, {}, take_clients=nothing, let_clients_go=nothing))
         shared.serve(tmp_path / "process-1.sock")
         assert await ask_process(tmp_path / "process-1.sock", env) == STATE
         await shared.close()

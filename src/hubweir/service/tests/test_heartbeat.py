@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from hubweir.broker.commands.broker_process import AskProcess, ProcessState
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import STORE_OFFLINE
-from hubweir.service.heartbeat import BEAT_MS, STALLED_BEATS, START_BEATS, Heartbeat
+from hubweir.service.heartbeat import BEAT_MS, STALLED_BEATS, START_BEATS, UNFOLLOWED_BEATS, Heartbeat
 from hubweir.testing.simulated_env import SimulatedEnv
 
-STATE = ProcessState(1, 0, "", (), 0, True)
+STATE = ProcessState(1, 0, "", (), 0, is_serving=True, follows=True, away=())
+BEHIND = replace(STATE, follows=False)
 
 
 class Door:
@@ -29,7 +32,7 @@ class Door:
 
 def started() -> tuple[SimulatedEnv, Any, Heartbeat, list[int]]:
     env, door, stalled = SimulatedEnv(1), Door(), []
-    heart = Heartbeat(env, door, lambda: stalled.append(env.monotonic_ms()))  # type: ignore[arg-type]
+    heart = Heartbeat(env, door, lambda why: stalled.append(env.monotonic_ms()))  # type: ignore[arg-type]
     heart.start()
     return env, door, heart, stalled
 
@@ -94,3 +97,45 @@ def test_when_it_is_stopped_nobody_is_asked() -> None:
     heart.stop()
     env.run_for(2 * START_BEATS * BEAT_MS)
     assert (door.questions, stalled) == ([], [])
+
+
+def told_lost(state: ProcessState, *, is_kept: bool = True) -> tuple[SimulatedEnv, Any, list[str]]:
+    env, door, lost = SimulatedEnv(1), Door(), []
+    door.answers = state
+    Heartbeat(env, door, lost.append, is_kept=lambda: is_kept).start()  # type: ignore[arg-type]
+    return env, door, lost
+
+
+def test_a_process_that_answers_and_does_not_follow_the_keeper_is_lost_after_five_seconds() -> None:
+    env, _, lost = told_lost(BEHIND)
+    env.run_for(5_000)
+    assert lost == []
+    env.run_for(60_000)
+    assert lost == ["does not follow the keeper"]
+
+
+def test_one_that_is_behind_now_and_then_follows() -> None:
+    env, door, lost = told_lost(BEHIND)
+    for _ in range(5):
+        door.answers = BEHIND
+        env.run_for(UNFOLLOWED_BEATS * BEAT_MS)
+        door.answers = STATE
+        env.run_for(BEAT_MS)
+    assert lost == []
+
+
+def test_before_it_takes_clients_and_while_there_is_no_keeper_nobody_need_follow() -> None:
+    for state, is_kept in ((replace(BEHIND, is_serving=False), True), (BEHIND, False)):
+        env, _, lost = told_lost(state, is_kept=is_kept)
+        env.run_for(60_000)
+        assert lost == []
+
+
+def test_each_answer_is_told() -> None:
+    env, door, told = SimulatedEnv(1), Door(), []
+    heart = Heartbeat(env, door, lambda why: None, on_state=lambda: told.append(heart.state))  # type: ignore[arg-type]
+    heart.start()
+    env.run_for(2 * BEAT_MS)
+    assert told == []
+    door.questions[0](STATE)
+    assert told == [STATE]

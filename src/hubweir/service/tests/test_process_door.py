@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from hubweir.broker.commands.broker_process import AskProcess, LetClientsGo, ProcessState, TakeClients
+from hubweir.broker.commands.broker_process import AskProcess, LetClientsGo, MarkStore, ProcessState, TakeClients
 from hubweir.broker.commands.command import Answer, Command, Owner
 from hubweir.broker.commands.process import AskCounters, CloseOwner, Done, Refusal
 from hubweir.drivers.listening_socket import AddressTaken
 from hubweir.service.process_door import ProcessDoor
 from hubweir.testing.event_loops import run_on
 
-STATE = ProcessState(1, 0, "d", ("127.0.0.1:1",), 3, True)
+STATE = ProcessState(1, 0, "d", ("127.0.0.1:1",), 3, is_serving=True, follows=True, away=())
 
 
 class Process:
@@ -22,7 +22,7 @@ class Process:
         self.error: Exception | None = None
         self.did: list[str] = []
         self.door = ProcessDoor(
-            lambda: STATE, take_clients=lambda: self._do("take"), let_clients_go=lambda: self._do("let go")
+            lambda: STATE, {}, take_clients=lambda: self._do("take"), let_clients_go=lambda: self._do("let go")
         )
 
     async def _do(self, what: str) -> None:
@@ -89,3 +89,9 @@ async def test_the_end_of_the_process_answers_nobody() -> None:
     await asyncio.sleep(0)
     await process.door.close()
     assert answers == []
+
+
+@on_a_loop
+async def test_a_store_that_it_does_not_have_is_not_taken_away() -> None:
+    [refusal] = Process().ask(MarkStore(3, is_away=True))
+    assert isinstance(refusal, Refusal) and refusal.text == "there is no messaging store 3 here"

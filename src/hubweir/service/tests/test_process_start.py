@@ -21,6 +21,7 @@ START = ProcessStart(
     process_id=4711,
     stores=7,
     addresses=(("127.0.0.1", 5671), ("::1", 5671)),
+    named=(0, 4),
 )
 
 
@@ -51,6 +52,7 @@ def test_processes_of_one_start_have_one_digest_whatever_their_keys_and_ports() 
         index=2,
         process_id=9,
         addresses=(),
+        named=(),
     )
     assert same.digest == START.digest
     assert "secret" not in START.digest

@@ -13,6 +13,7 @@ import pytest
 
 from hubweir.alarms import STORE_AWAY
 from hubweir.client.connection import Connection
+from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
 from hubweir.client.sender import Sender
 from hubweir.errors import ServiceError, StoreLocked
@@ -33,6 +34,14 @@ async def send(service: Service, hub: str, partition: int, body: bytes) -> None:
         await (await Sender.open(connection, f"{hub}/Partitions/{partition}")).send([body])
     finally:
         await connection.close()
+
+
+async def is_taken(service: Service, hub: str, partition: int) -> bool:
+    try:
+        await send(service, hub, partition, b"event")
+    except ServiceError:
+        return False
+    return True
 
 
 async def read(service: Service, hub: str, partition: int, count: int) -> list[bytes]:
@@ -262,3 +271,32 @@ def test_each_store_looks_at_the_space_of_its_own_disk(tmp_path: Path, monkeypat
     monkeypatch.setattr(os, "statvfs", ask)
     run_on("asyncio", scenario())
     assert asked >= {"store-0", "store-1", "store-2"}
+
+
+def test_a_store_of_one_process_is_taken_away_and_brought_back_by_order(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, stores=3))
+        await create_hub(service, "orders", 3)
+        connection = await Connection.open(target(service))
+        management = Management(connection)
+        await management.mark_store(1, away=True)
+        [told] = await management.brokers()
+        assert (told["broker"], told["pid"], told["stores"], told["away"]) == (0, os.getpid(), [0, 1, 2], [1])
+        assert (told["state"], told["connections"], told["starts"]) == ("serves", 1, 1)
+        with pytest.raises(ServiceError) as refused:
+            await send(service, "orders", 1, b"refused")
+        assert refused.value.condition.retriable
+        await management.mark_store(1, away=False)
+        await until(lambda: service.stores[1].is_up)
+        async with asyncio.timeout(10):
+            while not await is_taken(service, "orders", 1):  # its logs are being opened
+                await asyncio.sleep(0.01)
+        assert (await management.brokers())[0]["away"] == []
+        with pytest.raises(ServiceError, match="there is no messaging store 3"):
+            await management.mark_store(3, away=True)
+        with pytest.raises(ServiceError, match="one process, which no command ends"):
+            await management.order_fault(0, "kill")
+        await connection.close()
+        await service.stop()
+
+    run_on("asyncio", scenario())

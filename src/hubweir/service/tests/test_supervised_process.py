@@ -6,18 +6,26 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
 
-from hubweir.broker.commands.broker_process import BrokerFault, LetClientsGo, ProcessTold, TakeClients
+from hubweir.broker.commands.broker_process import (
+    AskProcess,
+    BrokerFault,
+    LetClientsGo,
+    MarkStore,
+    ProcessState,
+    ProcessTold,
+    TakeClients,
+)
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Done, Refusal
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.errors import STORE_OFFLINE
-from hubweir.service import supervised_process
+from hubweir.service import heartbeat, supervised_process
 from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.testing.event_loops import run_on
 from hubweir.testing.memory_files import MemoryFiles
@@ -34,6 +42,7 @@ class Way:
         self.is_up = False
         self.asked: list[Command] = []
         self.refuses = False
+        self.state: ProcessState | None = None
         self._listeners: list[Callable[[Way], None]] = []
 
     def on_change(self, listener: Callable[[Way], None]) -> None:
@@ -41,7 +50,10 @@ class Way:
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
         self.asked.append(command)
-        on_answer(Refusal(STORE_OFFLINE, "not now") if self.refuses else Done())
+        if isinstance(command, AskProcess) and self.state is not None:
+            on_answer(self.state)
+        else:
+            on_answer(Refusal(STORE_OFFLINE, "not now") if self.refuses else Done())
 
     def set(self, is_up: bool) -> None:
         self.is_up = is_up
@@ -56,6 +68,8 @@ class World:
         self.door, self.brokers = Way(), [Way(), Way()]
         self.seen: list[object] = []
         self.lives: list[WatchedProcess] = []
+        self.opened: list[tuple[int, ...]] = []
+        self.changes = 0
         self.may_open = asyncio.Event()
         self.may_open.set()
         self.process = SupervisedProcess(
@@ -66,7 +80,7 @@ class World:
             stores=(3, 7),
             spawn=self._spawn,
             on_up=self._up,
-            on_serving=lambda: self.seen.append("serving"),
+            on_change=self._changed,
             on_ended=lambda process: self.seen.append(("ended", process.process_id)),
         )
 
@@ -74,8 +88,13 @@ class World:
         self.lives.append(WatchedProcess.spawn([sys.executable, "-c", self.program], b""))
         return 100 + len(self.lives), self.lives[-1]
 
-    async def _up(self, process: SupervisedProcess) -> None:
-        assert process is self.process
+    def _changed(self) -> None:
+        self.changes += 1
+        if self.process.is_serving:
+            self.seen.append("serving")
+
+    async def _up(self, stores: Sequence[int]) -> None:
+        self.opened.append(tuple(stores))
         self.seen.append("up")
         await self.may_open.wait()
 
@@ -191,7 +210,7 @@ async def test_a_stalled_one_is_killed() -> None:
     keeping = asyncio.ensure_future(world.process.keep())
     await world.until(lambda: bool(world.lives))
     os.kill(world.lives[0].pid, signal.SIGSTOP)
-    world.process._stalled()
+    world.process._lost("answers no more")
     await world.until(lambda: len(world.lives) == 2)
     assert world.lives[0].exit_code == -signal.SIGKILL
     await world.close(keeping)
@@ -249,11 +268,11 @@ async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_starte
     world.set(True)
     await world.until(lambda: world.process.is_serving)
     pid = world.lives[0].pid
-    assert world.process.told() == ProcessTold(3, pid, (3, 7), "serves", 0, 1)
+    assert world.process.told() == ProcessTold(3, pid, (3, 7), "serves", 0, 1, ())
     world.process.order(BrokerFault.STOP)
     await world.until(lambda: not world.process.is_serving)
     await asyncio.sleep(0.15)
-    assert world.process.told() == ProcessTold(3, 0, (3, 7), "stopped", 0, 1)
+    assert world.process.told() == ProcessTold(3, 0, (3, 7), "stopped", 0, 1, ())
     assert (len(world.lives), world.lives[0].exit_code) == (1, -signal.SIGTERM)
     world.process.order(BrokerFault.START)
     await world.until(lambda: len(world.lives) == 2)
@@ -282,3 +301,42 @@ async def test_a_process_that_was_stopped_by_order_does_not_keep_the_service_fro
     await world.until(lambda: world.lives[0].has_ended)
     await asyncio.wait_for(world.close(keeping), 5.0)
     assert len(world.lives) == 1
+
+
+@on_a_loop
+async def test_a_store_that_is_away_keeps_it_from_nothing_and_its_logs_are_opened_when_it_comes() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heartbeat, "BEAT_MS", 10)
+        world = World()
+        keeping = asyncio.ensure_future(world.process.keep())
+        world.door.state = ProcessState(101, 3, "", (), 0, is_serving=False, follows=True, away=(7,))
+        world.door.set(True)
+        world.brokers[0].set(True)
+        await world.until(lambda: world.process.is_serving)
+        assert world.opened == [(3,)] and world.changes >= 2, "whoever waits for it looks again when it said so"
+        assert world.process.told().away == (7,)
+        world.brokers[1].set(True)
+        await world.until(lambda: world.opened == [(3,), (7,)])
+        world.brokers[1].set(False)
+        world.brokers[1].set(True)
+        await world.until(lambda: world.opened == [(3,), (7,), (7,)])
+        await world.close(keeping)
+
+
+@on_a_loop
+async def test_stores_of_a_life_that_has_not_begun_are_opened_once() -> None:
+    world = World()
+    keeping = asyncio.ensure_future(world.process.keep())
+    world.set(True)
+    await world.until(lambda: world.process.is_serving)
+    assert world.opened == [(3, 7)]
+    await world.close(keeping)
+
+
+@on_a_loop
+async def test_a_mark_of_a_store_is_handed_on() -> None:
+    world = World()
+    answers: list[Answer] = []
+    world.process.mark(MarkStore(7, is_away=True), answers.append)
+    assert (world.door.asked, answers) == ([MarkStore(7, is_away=True)], [Done()])
+    world.env.close()

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hubweir.broker.commands.broker_process import AskProcesses, BrokerFault, OrderFault, ProcessesTold, ProcessTold
+from hubweir.broker.commands.broker_process import (
+    AskProcesses,
+    BrokerFault,
+    MarkStore,
+    OrderFault,
+    ProcessesTold,
+    ProcessTold,
+)
 from hubweir.broker.commands.command import Answer, Command, Owner, Push
 from hubweir.broker.commands.process import CloseOwner, Done, Refusal
 from hubweir.errors import NOT_FOUND
@@ -27,10 +34,16 @@ class Kept:
 
     def __init__(self, index: int) -> None:
         self.index = index
+        self.stores = (index, index + 2)
         self.orders: list[BrokerFault] = []
+        self.marks: list[MarkStore] = []
 
     def told(self) -> ProcessTold:
-        return ProcessTold(self.index, 100 + self.index, (self.index,), "serves", 2, 1)
+        return ProcessTold(self.index, 100 + self.index, (self.index,), "serves", 2, 1, ())
+
+    def mark(self, command: MarkStore, on_answer: Callable[[Answer], None]) -> None:
+        self.marks.append(command)
+        on_answer(Done())
 
     def order(self, fault: BrokerFault) -> None:
         self.orders.append(fault)
@@ -72,3 +85,13 @@ def test_everything_else_is_the_keepers_also_its_pushes() -> None:
     heard: list[Push] = []
     keeper.door.on_push = heard.append
     assert keeper.on_push == keeper.door.on_push == heard.append
+
+
+def test_a_mark_goes_to_the_process_that_has_the_store() -> None:
+    _, kept, ask = world()
+    mark = MarkStore(3, is_away=True)
+    assert ask(mark) == Done()
+    assert [each.marks for each in kept] == [[], [mark]]
+    refusal = ask(MarkStore(4, is_away=True))
+    assert isinstance(refusal, Refusal)
+    assert (refusal.condition, refusal.text) == (NOT_FOUND, "there is no messaging store 4")

@@ -7,11 +7,18 @@ from typing import Any
 
 import pytest
 
-from hubweir.broker.commands.broker_process import AskProcesses, BrokerFault, OrderFault, ProcessesTold, ProcessTold
+from hubweir.broker.commands.broker_process import (
+    AskProcesses,
+    BrokerFault,
+    MarkStore,
+    OrderFault,
+    ProcessesTold,
+    ProcessTold,
+)
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Done, Refusal
 from hubweir.errors import NOT_FOUND
-from hubweir.gateway.amqp.broker_requests import BROKER
+from hubweir.gateway.amqp.broker_requests import BROKER, STORE
 from hubweir.gateway.amqp.tests.test_management_node import ask
 from hubweir.gateway.amqp.tests.world import World, quotas, status_of
 
@@ -28,10 +35,14 @@ class Supervisor:
         self.asked.append(command)
         if isinstance(command, AskProcesses):
             on_answer(
-                ProcessesTold((ProcessTold(0, 11, (0, 2), "serves", 5, 1), ProcessTold(1, 0, (1,), "stopped", 0, 2)))
+                ProcessesTold(
+                    (ProcessTold(0, 11, (0, 2), "serves", 5, 1, (2,)), ProcessTold(1, 0, (1,), "stopped", 0, 2, ()))
+                )
             )
         elif command == OrderFault(7, BrokerFault.KILL):
             on_answer(Refusal(NOT_FOUND, "there is no broker process 7"))
+        elif command == MarkStore(7, is_away=True):
+            on_answer(Refusal(NOT_FOUND, "there is no messaging store 7"))
         else:
             on_answer(Done())
 
@@ -50,8 +61,8 @@ def test_processes_are_listed(world: World) -> None:
     answer = ask(world.trusted_peer(), "LIST", BROKER, "")
     assert status_of(answer) == (200, "OK")
     assert answer.body.value == [  # type: ignore[union-attr]
-        {"broker": 0, "pid": 11, "stores": [0, 2], "state": "serves", "connections": 5, "starts": 1},
-        {"broker": 1, "pid": 0, "stores": [1], "state": "stopped", "connections": 0, "starts": 2},
+        {"broker": 0, "pid": 11, "stores": [0, 2], "state": "serves", "connections": 5, "starts": 1, "away": [2]},
+        {"broker": 1, "pid": 0, "stores": [1], "state": "stopped", "connections": 0, "starts": 2, "away": []},
     ]
 
 
@@ -60,6 +71,28 @@ def test_a_fault_is_ordered(world: World, fault: BrokerFault) -> None:
     answer = ask(world.trusted_peer(), "UPDATE", BROKER, "1", fault=fault.value)
     assert status_of(answer) == (200, "OK")
     assert world.process.supervisor.asked == [OrderFault(1, fault)]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("fault", ["away", "back"])
+def test_a_store_is_marked(world: World, fault: str) -> None:
+    answer = ask(world.trusted_peer(), "UPDATE", STORE, "2", fault=fault)
+    assert status_of(answer) == (200, "OK")
+    assert answer.body.value == {"store": 2, "fault": fault}  # type: ignore[union-attr]
+    assert world.process.supervisor.asked == [MarkStore(2, fault == "away")]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "status", "text"),
+    [
+        ("1", "kill", 400, "The fault is one of away, back"),
+        ("", "away", 400, "its number"),
+        ("7", "away", 404, "there is no messaging store 7"),
+    ],
+)
+def test_what_makes_no_sense_of_a_store_is_refused(world: World, name: str, fault: str, status: int, text: str) -> None:
+    found, description = status_of(ask(world.trusted_peer(), "UPDATE", STORE, name, fault=fault))
+    assert found == status
+    assert text in description
 
 
 @pytest.mark.parametrize(
@@ -79,8 +112,8 @@ def test_what_makes_no_sense_is_refused(world: World, name: str, fault: str, sta
 
 
 def test_only_who_may_manage_the_namespace_asks(world: World) -> None:
-    for operation in ("LIST", "UPDATE"):
-        status, _ = status_of(ask(world.peer(), operation, BROKER, "1", fault="kill"))
+    for operation, what in (("LIST", BROKER), ("UPDATE", BROKER), ("UPDATE", STORE)):
+        status, _ = status_of(ask(world.peer(), operation, what, "1", fault="kill"))
         assert status == 401
     assert world.process.supervisor.asked == []  # type: ignore[union-attr]
 
@@ -89,9 +122,10 @@ def test_a_namespace_of_a_tier_orders_no_faults_and_lists() -> None:
     world = World(settings=quotas(consumer_groups=1))
     world.process.supervisor = supervisor = Supervisor()
     peer = world.trusted_peer()
-    status, description = status_of(ask(peer, "UPDATE", BROKER, "1", fault="kill"))
-    assert (status, supervisor.asked) == (403, []) or (status, supervisor.asked) == (400, [])
-    assert "development profile alone" in description
+    for what, fault in ((BROKER, "kill"), (STORE, "away")):
+        status, description = status_of(ask(peer, "UPDATE", what, "1", fault=fault))
+        assert (status, supervisor.asked) == (403, []) or (status, supervisor.asked) == (400, [])
+        assert "development profile alone" in description
     assert status_of(ask(peer, "LIST", BROKER, "")) == (200, "OK")
 
 

@@ -1,0 +1,135 @@
+"""Stores of `serve --brokers 3` that are away, and a process that follows no keeper: all else goes on, nothing is lost.
+
+Real processes, with the load of test_broker_kill.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_broker_kill import BACK_S, BROKERS, PARTITIONS, SOURCE, health, is_another, kept, loaded, until
+
+from hubweir.cli.main import hubweir
+from hubweir.client.administration import Administration
+from hubweir.client.atom_documents import EntityType
+from hubweir.errors import ServiceError
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.service.runtime_folder import RuntimeFolder
+from hubweir.testing.broker_processes import broker_pids, end_brokers
+from hubweir.testing.server_process import ServerProcess
+
+pytestmark = [
+    pytest.mark.crash,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(sys.platform != "linux", reason="several broker processes are served on Linux alone"),
+]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    data = tmp_path / "data"
+    made = ServerProcess(data, arguments=["--brokers", str(BROKERS)], environment={"PYTHONPATH": SOURCE})
+    try:
+        made.start(seconds=60)
+        yield made
+    finally:
+        made.kill9()
+        end_brokers(data)
+
+
+def typed(server: ServerProcess, *words: str) -> str:
+    arguments = ["broker", *words, "--connection-string", server.connection_string()]
+    result = CliRunner().invoke(hubweir, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def away(server: ServerProcess) -> list[int]:
+    return sorted(store for each in json.loads(typed(server, "list", "--json")) for store in each["away"])
+
+
+def test_a_store_whose_folder_is_missing_is_not_made_anew_and_the_others_are_served(
+    tmp_path: Path, server: ServerProcess
+) -> None:
+    load, data = loaded(server, 1), tmp_path / "data"
+    asyncio.run(load.write_on(0.3, lambda: None, 0.1))
+    assert server.stop() == 0
+    (data / "store-1").rename(data / "elsewhere")
+    server.start(seconds=60)
+    assert away(server) == [1] and not (data / "store-1").exists()
+    until(lambda: "1 store-away" in health(server), BACK_S)
+    asyncio.run(load.write_on(0.2, lambda: None, 2.0))
+    longest = {partition: gap > 1.9 for partition, gap in load.gaps_s.items()}
+    assert longest == {partition: partition % BROKERS == 1 for partition in range(PARTITIONS)}
+    pid = broker_pids(data)[1]
+    os.kill(pid, signal.SIGKILL)
+    until(partial(is_another, data, 1, pid), BACK_S)
+    until(lambda: away(server) == [1], BACK_S)
+    assert not (data / "store-1").exists()
+    (data / "elsewhere").rename(data / "store-1")
+    until(lambda: away(server) == [] and "Service is healthy" in health(server), BACK_S)
+    kept(load, server)
+    assert server.stop() == 0
+
+
+def test_a_store_is_taken_away_and_brought_back_by_command(tmp_path: Path, server: ServerProcess) -> None:
+    load = loaded(server, 2)
+    asyncio.run(load.write_on(0.3, lambda: typed(server, "away", "2"), 2.0))
+    assert away(server) == [2]
+    longest = {partition: gap > 1.5 for partition, gap in load.gaps_s.items()}
+    assert longest == {partition: partition % BROKERS == 2 for partition in range(PARTITIONS)}
+    until(lambda: "1 store-away" in health(server), BACK_S)
+    typed(server, "back", "2")
+    until(lambda: away(server) == [] and "Service is healthy" in health(server), BACK_S)
+    kept(load, server)
+    assert sorted(broker_pids(tmp_path / "data")) == [0, 1, 2]
+    assert server.stop() == 0
+
+
+def test_a_process_that_answers_and_cannot_follow_the_keeper_is_started_anew(
+    tmp_path: Path, server: ServerProcess
+) -> None:
+    """It misses a change while it is stopped, so that the keeper ends its stream, and finds no way back to it."""
+    load, data = loaded(server, 3), tmp_path / "data"
+    keeper, hidden = RuntimeFolder.of(str(data)).keeper, RuntimeFolder.of(str(data)).keeper.with_name("hidden")
+    pid = broker_pids(data)[1]
+    os.kill(pid, signal.SIGSTOP)
+    keeper.rename(hidden)
+    try:
+        create_somewhere(server)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    until(lambda: "broker process 1 does not follow the keeper: it is killed" in server.output, BACK_S)
+    hidden.rename(keeper)
+    until(partial(is_another, data, 1, pid), BACK_S)
+    until(lambda: "serves" in typed(server, "list").splitlines()[-2], BACK_S)
+    kept(load, server)
+    assert server.stop() == 0
+
+
+def create_somewhere(server: ServerProcess) -> None:
+    """Make a queue through a process that is not stopped: one of several connections leads to one."""
+    target = ConnectionString.parse(server.connection_string())
+
+    def create(number: int) -> bool:
+        try:
+            Administration(target, timeout_s=6.0).create(EntityType.QUEUE, f"made-{number}", {})
+        except (ServiceError, OSError):
+            return False
+        return True
+
+    with ThreadPoolExecutor() as threads:
+        assert any(threads.map(create, range(8)))
