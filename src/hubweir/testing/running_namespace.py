@@ -4,8 +4,8 @@
         namespace.create_event_hub("orders", partition_count=4)  # or create_queue
         client = EventHubProducerClient.from_connection_string(namespace.connection_string(), eventhub_name="orders")
 
-Every wait has a limit. The service runs on a thread, so the test may block as it likes. Processes that are killed
-are in server_process.py.
+Every wait has a limit. The service runs on a thread, so the test may block as it likes. With brokers=3 its supervisor
+does, and clients come to three broker processes. Processes that are killed are in server_process.py.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from hubweir.namespace.event_hub_description import RETENTION_DEFAULT_MS, EventH
 from hubweir.namespace.iso_duration import UNLIMITED_MS, written_duration_of
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.storage_settings import StorageSettings
-from hubweir.service.parts import OpenStore
+from hubweir.service.parts import OpenStore, Parts
 from hubweir.service.service import Service
+from hubweir.service.supervisor import Supervisor
 from hubweir.testing.event_loops import LOOPS
 
 T = TypeVar("T")
@@ -46,30 +47,39 @@ WAIT_S = 30.0
 
 
 class RunningNamespace:
-    """A service on a thread. Methods may be called from any other thread."""
+    """A service on a thread. Methods may be called from any other thread.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, service: Service) -> None:
+    parts: what of it is in this process: all of it, or the supervisor of its broker processes.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, parts: Parts) -> None:
         self._loop = loop
-        self.service = service
+        self.parts = parts
+
+    @property
+    def service(self) -> Service:
+        """The whole service; not to be had where it is several processes."""
+        assert isinstance(self.parts, Service), "brokers and gateways are in processes of their own"
+        return self.parts
 
     @property
     def host(self) -> str:
         """The first address that it listens on."""
-        return self.service.addresses[0][0]
+        return self.parts.addresses[0][0]
 
     @property
     def port(self) -> int:
         """The first port; it speaks everything."""
-        return self.service.addresses[0][1]
+        return self.parts.addresses[0][1]
 
     @property
     def ca_file(self) -> Path | None:
         """What a client has to trust for TLS; None when the certificate is not ours."""
-        return self.service.certificate.ca
+        return self.parts.certificate.ca
 
     def connection_string(self, *, plain: bool = True) -> str:
         """For a client: without TLS by the emulators' flag, or over TLS."""
-        return self.service.connection_string(plain=plain)
+        return self.parts.connection_string(plain=plain)
 
     def run(self, coroutine: Coroutine[Any, Any, T], *, seconds: float = WAIT_S) -> T:
         """Run a coroutine on the service's loop and wait for its result."""
@@ -94,15 +104,13 @@ class RunningNamespace:
             consumer_groups=consumer_groups,
             capture=capture,
         )
-        return self._manage(
-            EventHubDescription, lambda service, on_done: service.gateway.keeper.create(wanted, on_done)
-        )
+        return self.create(wanted)
 
     def delete_event_hub(self, name: str) -> EventHubDescription:
         """Remove a hub and its events."""
         return self._manage(
             EventHubDescription,
-            lambda service, on_done: service.gateway.keeper.delete(name, EventHubDescription, on_done),
+            lambda parts, on_done: parts.gateway.keeper.delete(name, EventHubDescription, on_done),
         )
 
     def create_queue(
@@ -132,28 +140,30 @@ class RunningNamespace:
             default_time_to_live=written_duration_of(time_to_live_ms),
             availability=availability,
         )
-        return self._manage(QueueDescription, lambda service, on_done: service.gateway.keeper.create(wanted, on_done))
+        return self.create(wanted)
 
     def change_queue(self, name: str, **settings: Any) -> QueueDescription:
         """Give a queue other settings: fields of QueueDescription."""
 
-        def changed(known: QueueDescription, context: ChangeContext) -> QueueDescription:
-            return structs.replace(known, **settings)
-
-        return self._manage(
-            QueueDescription,
-            lambda service, on_done: service.gateway.keeper.change(name, QueueDescription, changed, on_done),
-        )
+        return self.change(name, QueueDescription, lambda known, context: structs.replace(known, **settings))
 
     def delete_queue(self, name: str) -> QueueDescription:
         """Remove a queue and its messages."""
         return self._manage(
-            QueueDescription, lambda service, on_done: service.gateway.keeper.delete(name, QueueDescription, on_done)
+            QueueDescription, lambda parts, on_done: parts.gateway.keeper.delete(name, QueueDescription, on_done)
         )
 
-    def _manage(self, kind: type[D], step: Callable[[Service, Callable[[D | ServiceError], None]], None]) -> D:
+    def create(self, wanted: D) -> D:
+        """Make an entity of any kind, as the operator would; ServiceError when it cannot be."""
+        return self._manage(type(wanted), lambda parts, on_done: parts.gateway.keeper.create(wanted, on_done))
+
+    def change(self, name: str, kind: type[D], changed: Callable[[D, ChangeContext], D]) -> D:
+        """Change an entity of a kind, as the operator would; ServiceError when it cannot be."""
+        return self._manage(kind, lambda parts, on_done: parts.gateway.keeper.change(name, kind, changed, on_done))
+
+    def _manage(self, kind: type[D], step: Callable[[Parts, Callable[[D | ServiceError], None]], None]) -> D:
         answered: Future[D | ServiceError] = Future()
-        self._loop.call_soon_threadsafe(lambda: step(self.service, answered.set_result))
+        self._loop.call_soon_threadsafe(lambda: step(self.parts, answered.set_result))
         result = answered.result(WAIT_S)
         if isinstance(result, ServiceError):
             raise result
@@ -176,15 +186,21 @@ def running_namespace(
         thread = threading.Thread(target=_run, args=(loop,), name="hubweir", daemon=True)
         thread.start()
         try:
-            starting = Service.start(made, said, open_store=open_store)
-            service = asyncio.run_coroutine_threadsafe(starting, loop).result(WAIT_S)
+            parts = asyncio.run_coroutine_threadsafe(_started(made, said, open_store), loop).result(WAIT_S)
             try:
-                yield RunningNamespace(loop, service)
+                yield RunningNamespace(loop, parts)
             finally:
-                asyncio.run_coroutine_threadsafe(service.stop(), loop).result(WAIT_S)
+                asyncio.run_coroutine_threadsafe(parts.stop(), loop).result(WAIT_S)
         finally:
             loop.call_soon_threadsafe(loop.stop)
             thread.join(WAIT_S)
+
+
+async def _started(settings: Settings, said: SaidNamespaces | None, open_store: OpenStore) -> Parts:
+    if settings.brokers == 1:
+        return await Service.start(settings, said, open_store=open_store)
+    assert open_store == MessagingStore.open, "broker processes have segment files"
+    return await Supervisor.start(settings, said)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
