@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from hubweir.broker.commands.command import Answer, Command, Cost, Owner, Push
+from hubweir.broker.commands.forwarding import StoreTransfer
 from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.commands.transaction import ANYBODY, TransactionEffects
 from hubweir.broker.refusals import refusal_of
@@ -45,6 +46,11 @@ def run_is_sound(run: bytearray) -> bool:
             return False
         position = after
     return len(run) > 0
+
+
+def _may_be_empty(command: Command) -> bool:
+    """A transaction may send nothing, and whoever forwards may ask whether a transfer was stored."""
+    return isinstance(command, TransactionEffects) or (isinstance(command, StoreTransfer) and not command.messages)
 
 
 class CommandTarget(Protocol):
@@ -119,8 +125,7 @@ class BrokerServer:
         self._commands += 1
         self._bytes += size
         self._balance()
-        may_be_empty = isinstance(command, TransactionEffects)
-        if run is not None and not (may_be_empty and not run) and not run_is_sound(run):
+        if run is not None and not (_may_be_empty(command) and not run) and not run_is_sound(run):
             text = "the run was damaged on its way to the broker; nothing was stored"
             self._answer(request_id, size, refusal_of(ServiceError(DECODE_ERROR, text)))
             return

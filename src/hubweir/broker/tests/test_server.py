@@ -14,7 +14,7 @@ import pytest
 from hubweir.broker.commands.broker_process import ProcessCommand
 from hubweir.broker.commands.capture import AskCaptureState, CaptureState
 from hubweir.broker.commands.command import DECLARED, Answer, Command, KeeperCommand, Owner
-from hubweir.broker.commands.forwarding import ListOpenTransfers, OpenTransfersListed
+from hubweir.broker.commands.forwarding import ListOpenTransfers, OpenTransfersListed, StoreTransfer
 from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import (
     AppendEvents,
@@ -244,6 +244,24 @@ def test_a_transaction_that_sends_nothing_has_no_run_and_one_that_sends_a_sound_
             answer = await pair.ask(
                 CommitTransaction("a", (), b"", (), (), 0, 0, messages)
             )  # "a" is a partition: it knows none
+            assert isinstance(answer, Refusal) and answer.condition.symbol == condition
+        await pair.close()
+
+    run(scenario())
+
+
+def test_a_transfer_that_is_asked_for_has_no_run_and_one_with_messages_a_sound_one(run: Run, bench: Any) -> None:
+    async def scenario() -> None:
+        pair = await Pair(bench).start()
+        damaged = sealed(100)
+        damaged[-1] ^= 1
+        for messages, events, condition in (
+            (0, bytearray(), "amqp:not-allowed"),
+            (1, bytearray(), "amqp:decode-error"),
+            (1, damaged, "amqp:decode-error"),
+            (0, damaged, "amqp:decode-error"),
+        ):
+            answer = await pair.ask(StoreTransfer("a", b"source", 1, 1, messages, b"", events))
             assert isinstance(answer, Refusal) and answer.condition.symbol == condition
         await pair.close()
 
