@@ -3,9 +3,7 @@
 Every test says which checks it belongs to (`@pytest.mark.eh` of event hubs, `@pytest.mark.sb` of queues and topics),
 and in which client's row it counts (`@pytest.mark.client`, `@pytest.mark.feature`); results.py makes the tables.
 
-Gateway and broker talk by calls, and logs lie in segment files. Tests marked `both_ways`, which together send every
-command, run a second time with all commands as bytes on a socket pair; those of them that the official client does, a
-third time on replicated logs, the second engine (testing/replicated_store.py). With --all every test does both.
+In which ways it runs, in this process and as several broker processes, is ways.py.
 """
 
 from __future__ import annotations
@@ -13,20 +11,22 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 
-from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
-from hubweir.testing.replicated_store import ReplicatedStores
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from hubweir.testing.server_process import free_ports
+from tests.conformance import ways
 from tests.conformance.raw_client import RawClient
+
+Serve = Callable[..., AbstractContextManager[RunningNamespace]]
 
 # One address a test process: over TLS the Python client knows no port but 5671, and others may hold it elsewhere.
 HOST = f"127.0.71.{os.getpid() % 250 + 2}"
-CALLS, SOCKET, REPLICATED = "calls", "socket pair", "replicated logs"
 HUBS = {"events": 4, "two": 2, "one": 1, "eight": 8, "many": 32}
 
 
@@ -36,27 +36,27 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "client(name): the client whose row this test counts in")
     config.addinivalue_line("markers", "feature(name): the column this test counts in")
     config.addinivalue_line("markers", "both_ways: runs by calls and over a socket pair, also without --all")
+    config.addinivalue_line("markers", "one_process(why): is not for a service of several broker processes")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    ways.parametrize(metafunc)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The hook is given the items of every folder that is collected: only those of this one have a way."""
-    everything = config.getoption("--all", default=False)
-    items[:] = [item for item in items if way_of(item) in (None, CALLS) or _is_wanted_again(item, everything)]
+    items[:] = ways.choose(config, items)
 
 
-def way_of(item: pytest.Item) -> object:
-    """How its namespace is reached, and on which engine; None: it has a namespace of its own."""
-    callspec = getattr(item, "callspec", None)
-    return None if callspec is None else callspec.params.get("doors")
+@pytest.fixture(scope="session")
+def broker_count(request: pytest.FixtureRequest) -> int:
+    """How many broker processes the service of a test has; with 1 it is one process."""
+    return int(request.param)
 
 
-def _is_wanted_again(item: pytest.Item, everything: bool) -> bool:
-    """TLS ends before the broker begins: it is not run again for every way to the broker and its logs."""
-    is_tls = getattr(item, "callspec").params.get("tls", False)  # noqa: B009 - only parametrized items have it
-    is_few = item.get_closest_marker("both_ways") is not None
-    if way_of(item) == REPLICATED:
-        is_few = is_few and item.path.name.startswith("test_azure")
-    return not is_tls and (everything or is_few)
+@pytest.fixture(scope="session")
+def serve(broker_count: int) -> Serve:
+    """What starts namespaces of a test's own, with the settings of running_namespace."""
+    return partial(running_namespace, brokers=broker_count)
 
 
 @dataclass
@@ -99,17 +99,15 @@ class Doors:
         return f"Endpoint=sb://{where};SharedAccessKeyName={rule};SharedAccessKey={key};{flag}"
 
 
-@pytest.fixture(scope="session", params=[CALLS, SOCKET, REPLICATED])
+@pytest.fixture(scope="session")
 def doors(request: pytest.FixtureRequest) -> Iterator[Doors]:
-    """A namespace whose gateway reaches its broker by calls; one where every command crosses a socket; and one whose
-    logs are replicated."""
-    seam = "socket" if request.param == SOCKET else "call"
-    engine = ReplicatedStores().open if request.param == REPLICATED else MessagingStore.open
+    """The namespace that most tests share, in one of the ways."""
+    way: str = request.param
     ports = (free_ports(1, HOST)[0], 5671)
-    with running_namespace(open_store=engine, host=(HOST,), port=ports, broker_seam=seam) as namespace:
+    with running_namespace(host=(HOST,), port=ports, **ways.settings_of(way)) as namespace:
         for hub, count in HUBS.items():
             namespace.create_event_hub(hub, partition_count=count, consumer_groups=("second",))
-        yield Doors(namespace, request.param)
+        yield Doors(namespace, way)
 
 
 @pytest.fixture

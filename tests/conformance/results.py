@@ -1,7 +1,8 @@
 """What the conformance tests showed, and the page of it. A plugin of the top folder: workers run the tests, and the
 page is written where all their results come together.
 
-`--write-table` writes docs/compatibility.md from this run, if it was all of this folder and no worker was lost.
+`--write-table` writes docs/compatibility.md from this run, if it was all of this folder and no worker was lost; with
+`--brokers N` its section about so many broker processes, and nothing else of it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.process_table import sections_of, with_section
 from tests.conformance.table import SERVICES, Result, check_cell, page
+from tests.conformance.ways import given_brokers
 from tests.workers.notices import notice
 
 FOLDER = Path(__file__).resolve().parent
@@ -25,6 +28,7 @@ PROPERTY = "conformance"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-table", action="store_true", help="write docs/compatibility.md from this run")
+    parser.addoption("--brokers", type=int, default=1, help="conformance tests on so many broker processes alone")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -96,8 +100,15 @@ class Gathering:
         if self._config.getoption("--write-table"):
             part = self._part_of(terminalreporter)
             if not part:
-                PAGE.write_text(page(self.results))
+                PAGE.write_text(self._page())
             terminalreporter.write_line(f"{PAGE.name} is NOT written: {part}" if part else f"{PAGE.name} is written")
+
+    def _page(self) -> str:
+        brokers, before = given_brokers(self._config), PAGE.read_text() if PAGE.exists() else page([])
+        if brokers > 1:
+            return with_section(before, brokers, self.results)
+        made = page(self.results)
+        return f"{made}\n{kept}" if (kept := sections_of(before)) else made
 
     def _part_of(self, reporter: pytest.TerminalReporter) -> str:
         """Why this run is not the whole of the folder; empty when it is."""

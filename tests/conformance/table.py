@@ -166,7 +166,7 @@ def page(results: list[Result]) -> str:
         "",
         "Written by `./run conformance`: unmodified clients, and a scripted one, against a live namespace, over plain "
         "TCP, TLS and WebSocket. Tests that send every command run twice: with commands as calls, and as bytes over a "
-        "socket pair.",
+        "socket pair; those of partitioned queues and topics also on three broker processes.",
         "",
         "In the tables of clients `–` is no test of this pair, often because the client does not offer it. *not run*: "
         "there are tests, and this run could not have the client, for want of its toolchain or its packages. *not "

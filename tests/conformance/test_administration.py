@@ -37,7 +37,7 @@ from hubweir.client.authorization_rules import AuthorizationRules
 from hubweir.client.connection import Connection
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from tests.conformance.conftest import HOST
+from tests.conformance.conftest import HOST, Serve
 from tests.conformance.troubled_disk import troubled
 
 pytestmark = [pytest.mark.client("azure-servicebus, administration"), pytest.mark.feature("administration")]
@@ -67,14 +67,14 @@ class Administered:
 
 
 @contextmanager
-def administered(profile: str) -> Iterator[Administered]:
-    with running_namespace(host=(HOST,), profile=profile) as namespace:
+def administered(serve: Serve, profile: str) -> Iterator[Administered]:
+    with serve(host=(HOST,), profile=profile) as namespace:
         yield Administered(namespace)
 
 
 @pytest.fixture(scope="module")
-def standard() -> Iterator[Administered]:
-    with administered("standard") as found:
+def standard(serve: Serve) -> Iterator[Administered]:
+    with administered(serve, "standard") as found:
         yield found
 
 
@@ -289,8 +289,8 @@ def test_a_partitioned_queue_tells_its_whole_size_however_often_it_is_updated(
 
 
 @pytest.mark.sb(149, 172)
-def test_namespaces_tell_their_tier() -> None:
-    with administered("premium") as premium, premium.client() as client:
+def test_namespaces_tell_their_tier(serve: Serve) -> None:
+    with administered(serve, "premium") as premium, premium.client() as client:
         before = datetime.now(UTC) - timedelta(minutes=5)
         properties = client.get_namespace_properties()
         assert (properties.name, properties.messaging_sku, properties.messaging_units) == ("hubweir", "Premium", 1)
@@ -329,8 +329,8 @@ def test_refusals_become_the_client_s_own_errors(
 
 
 @pytest.mark.sb(145)
-def test_what_a_tier_does_not_offer_is_403() -> None:
-    with administered("basic") as basic, basic.client() as client:
+def test_what_a_tier_does_not_offer_is_403(serve: Serve) -> None:
+    with administered(serve, "basic") as basic, basic.client() as client:
         with pytest.raises(HttpResponseError, match="SubCode=40300") as refused:
             client.create_topic("news")
         assert refused.value.status_code == 403

@@ -14,14 +14,13 @@ import pytest
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
 from msgspec.structs import replace
 
-from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.event_hub_changes import set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription
-from hubweir.service.parts import OpenStore
-from hubweir.testing.replicated_store import ReplicatedStores
-from hubweir.testing.running_namespace import RunningNamespace, running_namespace
+from hubweir.testing.running_namespace import RunningNamespace
 from tests.capture.captured import CapturedFile, captured_files, wrong_order
+from tests.conformance.conftest import Serve
+from tests.conformance.ways import CALLS, REPLICATED, SOCKET, settings_of
 
 pytestmark = pytest.mark.conformance
 
@@ -76,15 +75,9 @@ def received(namespace: RunningNamespace, hub: str, count: int) -> list[EventDat
 
 
 @pytest.mark.eh(79)
-@pytest.mark.parametrize(
-    ("seam", "open_store"),
-    [("call", MessagingStore.open), ("socket", MessagingStore.open), ("call", ReplicatedStores().open)],
-    ids=["call", "socket", "replicated logs"],
-)
-def test_captured_records_equal_the_events_that_a_consumer_reads(
-    tmp_path: Path, seam: str, open_store: OpenStore
-) -> None:
-    with running_namespace(open_store=open_store, capture_folder=str(tmp_path), broker_seam=seam) as namespace:
+@pytest.mark.parametrize("way", [CALLS, SOCKET, REPLICATED])
+def test_captured_records_equal_the_events_that_a_consumer_reads(serve: Serve, tmp_path: Path, way: str) -> None:
+    with serve(capture_folder=str(tmp_path), **settings_of(way)) as namespace:
         namespace.create_event_hub("captured", partition_count=2, capture=BY_SIZE)
         publish(namespace, "captured", 70)
         files = until(lambda: captured_files(tmp_path), 2)
@@ -116,11 +109,11 @@ def test_captured_records_equal_the_events_that_a_consumer_reads(
 @pytest.mark.eh(79)
 @pytest.mark.eh(80)
 @pytest.mark.timeout(180)
-def test_windows_end_by_time_and_empty_ones_make_a_file_by_setting(tmp_path: Path) -> None:
+def test_windows_end_by_time_and_empty_ones_make_a_file_by_setting(serve: Serve, tmp_path: Path) -> None:
     """One window of a minute of three hubs at once: the usual names, another order of tokens, no empty files."""
     minute = CaptureDescription(enabled=True, interval_s=60)
     turned = "{Second}-{Minute}-{Hour}/{Day}.{Month}.{Year}/{PartitionId}_{EventHub}_{Namespace}"
-    with running_namespace(capture_folder=str(tmp_path)) as namespace:
+    with serve(capture_folder=str(tmp_path)) as namespace:
         namespace.create_event_hub("usual", partition_count=2, capture=minute)
         turned_minute = CaptureDescription(
             enabled=True, interval_s=60, container="turned", archive_name_format=turned, skip_empty_archives=True
@@ -147,8 +140,8 @@ def test_windows_end_by_time_and_empty_ones_make_a_file_by_setting(tmp_path: Pat
 
 
 @pytest.mark.eh(79)
-def test_only_events_after_enabling_are_captured_and_none_after_disabling(tmp_path: Path) -> None:
-    with running_namespace(capture_folder=str(tmp_path)) as namespace:
+def test_only_events_after_enabling_are_captured_and_none_after_disabling(serve: Serve, tmp_path: Path) -> None:
+    with serve(capture_folder=str(tmp_path)) as namespace:
         namespace.create_event_hub("switched", partition_count=1)
         publish(namespace, "switched", 5)
         switch(namespace, "switched", BY_SIZE)
@@ -163,8 +156,5 @@ def test_only_events_after_enabling_are_captured_and_none_after_disabling(tmp_pa
 
 def switch(namespace: RunningNamespace, hub: str, capture: CaptureDescription) -> None:
     """As an operator does while the service runs."""
-    gateway = namespace.service.gateway
-    wanted = partial(set_settings, wanted=replace(gateway.management.hub(hub), capture=capture))
-    namespace._manage(
-        EventHubDescription, lambda _, on_done: gateway.keeper.change(hub, EventHubDescription, wanted, on_done)
-    )
+    known = namespace.parts.gateway.management.hub(hub)
+    namespace.change(hub, EventHubDescription, partial(set_settings, wanted=replace(known, capture=capture)))

@@ -20,10 +20,11 @@ from hubweir.amqp.types.values import Timestamp
 from hubweir.gateway import entity_logs
 from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from tests.conformance.conftest import CALLS, Doors
+from tests.conformance.conftest import Doors
 from tests.conformance.raw_client import RawClient
 from tests.conformance.servicebus_python import connected, is_empty, now, receive_one, sender_to
 from tests.conformance.test_raw_message_management import ask
+from tests.conformance.ways import CALLS
 
 pytestmark = [pytest.mark.conformance, pytest.mark.sb(41)]
 MEGABYTE = 64

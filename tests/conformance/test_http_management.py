@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 from hubweir.auth.shared_access_signature import make_token
-from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from tests.conformance.conftest import HOST
+from hubweir.testing.running_namespace import RunningNamespace
+from tests.conformance.conftest import HOST, Serve
 from tests.conformance.raw_client import KEY, ROOT
 from tests.conformance.test_https import ATOM, ENTRY, SERVICE
 
@@ -27,8 +27,8 @@ SCHEMA = "http://www.w3.org/2001/XMLSchema"
 
 
 @pytest.fixture(scope="module")
-def namespace() -> Iterator[RunningNamespace]:
-    with running_namespace(host=(HOST,)) as namespace:
+def namespace(serve: Serve) -> Iterator[RunningNamespace]:
+    with serve(host=(HOST,)) as namespace:
         yield namespace
 
 

@@ -35,8 +35,9 @@ from hubweir.testing.frames import sasl_start
 from hubweir.testing.replicated_store import ReplicatedStores
 from hubweir.testing.running_namespace import running_namespace
 from hubweir.testing.server_process import ServerProcess
-from tests.conformance.conftest import HOST, REPLICATED
+from tests.conformance.conftest import HOST
 from tests.conformance.raw_client import KEY, ROOT, RawClient, status_of
+from tests.conformance.ways import CALLS, REPLICATED, server_process
 
 pytestmark = [pytest.mark.conformance]
 
@@ -106,27 +107,28 @@ class OnReplicatedLogs:
 Server = ServerProcess | OnReplicatedLogs
 
 
-@pytest.fixture(scope="module", params=["segment files", REPLICATED])
-def engine(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(scope="module", params=[CALLS, REPLICATED])
+def way(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def data(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(way: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("namespaces") / "data"
 
 
 @pytest.fixture(scope="module")
-def server(engine: str, data: Path) -> Iterator[Server]:
+def server(way: str, broker_count: int, data: Path) -> Iterator[Server]:
     file = data.parent / "Config.json"
     namespaces = [item("plain", "Standard", ThroughputUnits=1), item("large", "Premium")]
     document = {"UserConfig": {"NamespaceConfig": namespaces, "LoggingConfig": {"Type": "Console"}}}
     file.write_text(json.dumps(document))
-    if engine == REPLICATED:
+    if way == REPLICATED:
         with OnReplicatedLogs(data, file) as running:
             yield running
     else:
-        with ServerProcess(data, host=HOST, arguments=("--emulator-config", str(file))) as process:
+        arguments = ("--emulator-config", str(file))
+        with server_process(data, broker_count, host=HOST, arguments=arguments) as process:
             yield process
 
 

@@ -11,17 +11,17 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 from azure.servicebus.management import ServiceBusAdministrationClient
 
-from hubweir.service.completions import done
-from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from tests.conformance.conftest import HOST
+from hubweir.testing.running_namespace import RunningNamespace
+from tests.conformance.conftest import HOST, Serve
+from tests.conformance.lost_store import lost_store
 
 pytestmark = [pytest.mark.client("azure-servicebus, administration"), pytest.mark.feature("administration")]
 ALLOWED = 100
 
 
 @pytest.fixture(scope="module")
-def namespace() -> Iterator[RunningNamespace]:
-    with running_namespace(host=(HOST,), profile="standard", stores=3) as namespace:
+def namespace(serve: Serve) -> Iterator[RunningNamespace]:
+    with serve(host=(HOST,), profile="standard", stores=3) as namespace:
         yield namespace
 
 
@@ -66,15 +66,9 @@ def test_what_fragments_hold_is_summed_and_one_that_is_away_makes_the_entity_lim
     found = client.get_queue_runtime_properties("orders")
     assert (found.active_message_count, found.total_message_count) == (20, 20) and found.size_in_bytes > 0
     assert client.get_queue("orders").availability_status == "Available"
-    store = namespace.service.stores[1]
-    namespace.run(done(store.take_away))
-    assert client.get_queue("orders").availability_status == "Limited"
-    assert 0 < client.get_queue_runtime_properties("orders").active_message_count < 20
-
-    async def back() -> None:
-        store.bring_back()
-
-    namespace.run(back())
+    with lost_store(namespace):
+        assert client.get_queue("orders").availability_status == "Limited"
+        assert 0 < client.get_queue_runtime_properties("orders").active_message_count < 20
     end_s = time.monotonic() + 30
     while client.get_queue("orders").availability_status != "Available" and time.monotonic() < end_s:
         time.sleep(0.1)

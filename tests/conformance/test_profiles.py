@@ -10,14 +10,14 @@ import pytest
 from azure.eventhub import EventHubProducerClient
 
 from hubweir.auth.shared_access_signature import make_token
-from hubweir.testing.running_namespace import running_namespace
+from tests.conformance.conftest import Serve
 
 pytestmark = pytest.mark.conformance
 
 
 @pytest.mark.eh(38)
-def test_batch_of_profile_basic_has_a_quarter_of_the_size() -> None:
-    with running_namespace(profile="basic") as namespace:
+def test_batch_of_profile_basic_has_a_quarter_of_the_size(serve: Serve) -> None:
+    with serve(profile="basic") as namespace:
         namespace.create_event_hub("small")
         text = namespace.connection_string()
         with EventHubProducerClient.from_connection_string(text, eventhub_name="small") as producer:
@@ -25,8 +25,8 @@ def test_batch_of_profile_basic_has_a_quarter_of_the_size() -> None:
 
 
 @pytest.mark.eh(78)
-def test_hub_of_profile_standard_has_twenty_groups_and_not_one_more() -> None:
-    with running_namespace(profile="standard") as namespace:
+def test_hub_of_profile_standard_has_twenty_groups_and_not_one_more(serve: Serve) -> None:
+    with serve(profile="standard") as namespace:
         namespace.create_event_hub("grouped")
         token = make_token("https://localhost/", "RootManageSharedAccessKey", "SAS_KEY_VALUE", int(time.time()) + 60)
         statuses = []

@@ -17,8 +17,8 @@ from hubweir.auth.shared_access_signature import make_token
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityInfo, EntityType
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from tests.conformance.conftest import HOST
+from hubweir.testing.running_namespace import RunningNamespace
+from tests.conformance.conftest import HOST, Serve
 from tests.conformance.raw_client import RawClient, status_of
 from tests.conformance.test_administration import Administered
 
@@ -27,8 +27,8 @@ EVENT = encode_message(Message(body=DataBody((b"x",))))
 
 
 @pytest.fixture(scope="module")
-def namespace() -> Iterator[RunningNamespace]:
-    with running_namespace(host=(HOST,)) as namespace:
+def namespace(serve: Serve) -> Iterator[RunningNamespace]:
+    with serve(host=(HOST,)) as namespace:
         administration = Administration(ConnectionString.parse(namespace.connection_string()))
         for name in (*QUEUES, "counted", "switched"):
             administration.create(EntityType.QUEUE, name, {})

@@ -30,8 +30,7 @@ from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Described, Symbol, UInt
 from hubweir.testing.frames import frame, raw, sasl_start
-from hubweir.testing.running_namespace import running_namespace
-from tests.conformance.conftest import Doors
+from tests.conformance.conftest import Doors, Serve
 from tests.conformance.raw_client import KEY, ROOT, RawClient
 
 EVENT = encode_message(Message(body=DataBody((b"x",))))
@@ -209,8 +208,8 @@ def test_heartbeats_come_within_half_of_what_the_client_asks(
 
 
 @pytest.mark.eh(14)
-def test_a_silent_peer_is_dropped_after_twice_the_time_and_an_empty_frame_counts() -> None:
-    with running_namespace(idle_timeout_ms=1_000) as namespace:
+def test_a_silent_peer_is_dropped_after_twice_the_time_and_an_empty_frame_counts(serve: Serve) -> None:
+    with serve(idle_timeout_ms=1_000) as namespace:
         # A machine that lets this process wait made the peer silent: that tells nothing, and it tries again.
         for _ in range(10):
             with RawClient.connect((namespace.host, namespace.port)) as client:
@@ -377,8 +376,8 @@ def test_drain_and_echo(doors: Doors, hub: str) -> None:
 
 @pytest.mark.eh(21)
 @pytest.mark.sb(159)
-def test_a_stopping_service_closes_with_a_reason_that_makes_clients_come_back() -> None:
-    with running_namespace() as namespace:
+def test_a_stopping_service_closes_with_a_reason_that_makes_clients_come_back(serve: Serve) -> None:
+    with serve() as namespace:
         client = RawClient.connect((namespace.host, namespace.port)).trusted()
     with client:
         closed = client.expect(Close)

@@ -15,7 +15,8 @@ from hubweir.amqp.types.values import Symbol
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.testing.running_namespace import RunningNamespace, running_namespace
+from hubweir.testing.running_namespace import RunningNamespace
+from tests.conformance.conftest import Serve
 from tests.conformance.raw_client import RawClient
 from tests.conformance.test_raw_queues import message
 from tests.conformance.test_raw_transactions import ask, bodies, control, declare
@@ -27,8 +28,8 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def namespace() -> Iterator[RunningNamespace]:
-    with running_namespace(stores=3) as namespace:
+def namespace(serve: Serve) -> Iterator[RunningNamespace]:
+    with serve(stores=3) as namespace:
         yield namespace
 
 

@@ -124,6 +124,7 @@ def test_the_101st_message_and_the_commit_behind_it_are_refused(client: RawClien
     assert bodies(client, queue) == []
 
 
+@pytest.mark.one_process("it gives the gateway a shorter span")
 @pytest.mark.sb(115)
 @pytest.mark.timeout(TRANSACTION_S + 60)
 def test_two_minutes_behind_its_first_operation_a_transaction_is_rolled_back(

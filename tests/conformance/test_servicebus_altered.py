@@ -24,12 +24,12 @@ from hubweir.amqp.transport.performatives import Attach, Disposition, Performati
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.values import Described, Symbol, UInt, ULong
 from hubweir.testing.frames import frame, listed, raw
-from hubweir.testing.running_namespace import running_namespace
 from tests.conformance.altered_answers import Alter, AlteredAnswers
-from tests.conformance.conftest import CALLS, Doors
+from tests.conformance.conftest import Doors, Serve
 from tests.conformance.servicebus_python import WAIT_S, connected, is_empty, receive, receive_one, sender_to
 from tests.conformance.spoken_conditions import CONDITIONS, Rejecting, dead_letter_with_an_error
 from tests.conformance.test_raw_message_management import ask, tokens_of
+from tests.conformance.ways import CALLS
 
 pytestmark = [
     pytest.mark.conformance,
@@ -189,14 +189,14 @@ def test_a_lock_that_was_lost_is_told_over_the_link_and_nothing_is_asked_behind_
 @PYTHON
 @pytest.mark.sb(160)
 @pytest.mark.timeout(150)
-def test_a_settlement_that_nobody_answers_is_asked_for_once_more(measure: Callable[[int], int]) -> None:
+def test_a_settlement_that_nobody_answers_is_asked_for_once_more(measure: Callable[[int], int], serve: Serve) -> None:
     """With --all behind the minute that the client waits by default, else behind two seconds.
 
     The service had done it, so the second one hears that its lock is over: nothing is done twice.
     """
     wait_s = 60 if measure(2) == 2 else 2
     quiet = Quiet(loses=True)
-    with running_namespace() as namespace:
+    with serve() as namespace:
         namespace.create_queue("orders")
         doors = Doors(namespace, CALLS)
         with altered(doors, quiet) as client, sender_to(client, "orders") as sender:

@@ -10,8 +10,8 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusRece
 from azure.servicebus.exceptions import ServiceBusError
 from azure.servicebus.management import EntityStatus, ServiceBusAdministrationClient
 
-from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from tests.conformance.conftest import HOST
+from hubweir.testing.running_namespace import RunningNamespace
+from tests.conformance.conftest import HOST, Serve
 from tests.conformance.servicebus_python import is_empty, receive, texts
 from tests.conformance.test_administration import Administered
 
@@ -20,8 +20,8 @@ DEAD, TRANSFER_DEAD = ServiceBusSubQueue.DEAD_LETTER, ServiceBusSubQueue.TRANSFE
 
 
 @pytest.fixture(scope="module")
-def namespace() -> Iterator[RunningNamespace]:
-    with running_namespace(host=(HOST,)) as namespace:
+def namespace(serve: Serve) -> Iterator[RunningNamespace]:
+    with serve(host=(HOST,)) as namespace:
         yield namespace
 
 

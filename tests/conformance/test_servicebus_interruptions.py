@@ -27,6 +27,7 @@ from hubweir.errors import ServiceError
 from hubweir.testing.frames import frame
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from hubweir.testing.server_process import free_ports
+from tests.conformance.conftest import Serve
 from tests.conformance.raw_client import RawClient
 from tests.conformance.servicebus_python import WAIT_S, is_empty, now, receive, receive_one, sender_to
 
@@ -42,10 +43,10 @@ IDLE_MS = 1_000
 
 
 @pytest.fixture
-def impatient(caplog: pytest.LogCaptureFixture) -> Iterator[RunningNamespace]:
+def impatient(serve: Serve, caplog: pytest.LogCaptureFixture) -> Iterator[RunningNamespace]:
     """A namespace that detaches a link after a second without anything on it; the log tells of each."""
     caplog.set_level(logging.INFO, "hubweir.gateway.refusals")
-    with running_namespace(idle_link_ms=IDLE_MS) as namespace:
+    with serve(idle_link_ms=IDLE_MS) as namespace:
         namespace.create_queue("orders")
         yield namespace
 
@@ -92,6 +93,7 @@ def test_idle_links_are_detached_with_their_reason_and_those_that_wait_are_not(i
         assert client.none_of(Detach, seconds=2 * IDLE_MS / 1_000)
 
 
+@pytest.mark.one_process("its log says when a client's links were detached")
 @pytest.mark.sb(158)
 @pytest.mark.client(BLOCKING)
 def test_a_client_whose_links_were_idle_sends_and_receives_on(
@@ -111,6 +113,7 @@ def test_a_client_whose_links_were_idle_sends_and_receives_on(
         assert is_empty(receiver)
 
 
+@pytest.mark.one_process("its log says when a client's links were detached")
 @pytest.mark.sb(158)
 @pytest.mark.client(ASYNC)
 def test_an_asyncio_client_whose_links_were_idle_sends_and_receives_on(
@@ -170,12 +173,12 @@ def test_a_receiver_that_holds_a_message_may_be_idle_for_longer_than_a_lock_last
 
 @pytest.mark.sb(159)
 @pytest.mark.client(BLOCKING)
-def test_a_client_goes_on_with_a_service_that_stopped_and_started_again(tmp_path: Path) -> None:
+def test_a_client_goes_on_with_a_service_that_stopped_and_started_again(serve: Serve, tmp_path: Path) -> None:
     """Also a receiver that waits for a message all the while, and requests to the management node."""
     settings: dict[str, Any] = {"data": str(tmp_path), "port": tuple(free_ports(1))}
     got: list[ServiceBusReceivedMessage] = []
     with ExitStack() as clients:
-        with running_namespace(**settings) as namespace:
+        with serve(**settings) as namespace:
             namespace.create_queue("orders")
             namespace.create_queue("awaited")
             client = clients.enter_context(ServiceBusClient.from_connection_string(namespace.connection_string()))
@@ -186,7 +189,7 @@ def test_a_client_goes_on_with_a_service_that_stopped_and_started_again(tmp_path
             assert str(receive_one(receiver)) == "before"  # and its lock ends with the service
             waiting = threading.Thread(target=lambda: got.extend(awaiting.receive_messages(1, max_wait_time=WAIT_S)))
             waiting.start()
-        with running_namespace(**settings):
+        with serve(**settings):
             assert waiting.is_alive()
             sender.send_messages(ServiceBusMessage("after"))
             other.send_messages(ServiceBusMessage("awaited"))
@@ -203,12 +206,12 @@ def test_a_client_goes_on_with_a_service_that_stopped_and_started_again(tmp_path
 
 @pytest.mark.sb(159)
 @pytest.mark.client(ASYNC)
-def test_an_asyncio_client_goes_on_with_a_service_that_stopped_and_started_again(tmp_path: Path) -> None:
+def test_an_asyncio_client_goes_on_with_a_service_that_stopped_and_started_again(serve: Serve, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"data": str(tmp_path), "port": tuple(free_ports(1))}
 
     async def started() -> tuple[str, Callable[[], Awaitable[object]]]:
         """Its connection string, and what stops it; both off the loop, on which the client answers."""
-        service = running_namespace(**settings)
+        service = serve(**settings)
         namespace = await asyncio.to_thread(service.__enter__)
         with contextlib.suppress(ServiceError):  # the second time it is there
             namespace.create_queue("orders")

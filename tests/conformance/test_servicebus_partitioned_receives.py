@@ -5,7 +5,6 @@ The namespace has three messaging stores, over which the 16 fragments of an enti
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import time
@@ -27,12 +26,11 @@ from azure.servicebus.exceptions import MessageNotFoundError, OperationTimeoutEr
 
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.event_hub.partition_key import partition_of_key
-from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.topic_description import TopicDescription
-from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from tests.conformance.conftest import HOST
+from hubweir.testing.running_namespace import RunningNamespace
+from tests.conformance.conftest import HOST, Serve
 from tests.conformance.servicebus_python import QUIET_S, WAIT_S, is_empty, receive, receive_one, texts
 from tests.conformance.test_servicebus_partitioned import FRAGMENTS, STORES, Make, fragment_of, partitioned
 
@@ -41,8 +39,8 @@ KEYS = {partition_of_key(f"k{number}".encode(), FRAGMENTS): f"k{number}" for num
 
 
 @pytest.fixture(scope="module")
-def namespace() -> Iterator[RunningNamespace]:
-    with running_namespace(host=(HOST,), stores=STORES) as namespace:
+def namespace(serve: Serve) -> Iterator[RunningNamespace]:
+    with serve(host=(HOST,), stores=STORES) as namespace:
         yield namespace
 
 
@@ -321,9 +319,9 @@ def test_a_subscription_of_a_partitioned_topic_has_its_own_locks_counts_and_dead
     namespace: RunningNamespace, client: ServiceBusClient
 ) -> None:
     topic = "partitioned-news"
-    create(namespace, TopicDescription(topic, storage=StorageSettings(is_partitioned=True)))
+    namespace.create(TopicDescription(topic, storage=StorageSettings(is_partitioned=True)))
     for name in ("a", "b"):
-        create(namespace, SubscriptionDescription(f"{topic}/Subscriptions/{name}"))
+        namespace.create(SubscriptionDescription(f"{topic}/Subscriptions/{name}"))
     with client.get_topic_sender(topic) as sender:
         for fragment in range(FRAGMENTS):
             sender.send_messages(ServiceBusMessage(f"{fragment}", partition_key=KEYS[fragment]))
@@ -342,17 +340,6 @@ def test_a_subscription_of_a_partitioned_topic_has_its_own_locks_counts_and_dead
         assert sorted(fragment_of(each) for each in receive(dead, 8)) == list(range(8, 16))
         assert [fragment_of(each) for each in peek_all(b, 3)] == list(range(FRAGMENTS))
         assert len(receive(b, FRAGMENTS)) == FRAGMENTS
-
-
-def create(namespace: RunningNamespace, description: EntityDescription) -> None:
-    """Make an entity of any kind, as the operator would."""
-
-    async def made() -> object:
-        answer = asyncio.get_running_loop().create_future()
-        namespace.service.gateway.keeper.create(description, answer.set_result)
-        return await answer
-
-    assert isinstance(namespace.run(made()), type(description))
 
 
 @pytest.mark.sb(136)

@@ -23,8 +23,7 @@ from azure.servicebus.exceptions import (
     MessageSizeExceededError,
 )
 
-from hubweir.testing.running_namespace import running_namespace
-from tests.conformance.conftest import CALLS, HOST, Doors
+from tests.conformance.conftest import HOST, Doors, Serve
 from tests.conformance.servicebus_python import (
     connected,
     is_empty,
@@ -34,6 +33,7 @@ from tests.conformance.servicebus_python import (
     sender_to,
     texts,
 )
+from tests.conformance.ways import CALLS
 
 PLAIN, TLS = "azure-servicebus, blocking, plain", "azure-servicebus, blocking, TLS"
 pytestmark = [pytest.mark.conformance, pytest.mark.client(PLAIN)]
@@ -65,8 +65,8 @@ def test_a_message_is_sent_received_and_completed(doors: Doors, queue: str, tls:
 
 @pytest.mark.sb(4)
 @pytest.mark.feature("send single")
-def test_without_a_port_in_its_string_the_client_uses_5672() -> None:
-    with running_namespace(host=(HOST,), port=(5672,)) as namespace:
+def test_without_a_port_in_its_string_the_client_uses_5672(serve: Serve) -> None:
+    with serve(host=(HOST,), port=(5672,)) as namespace:
         namespace.create_queue("orders")
         text = namespace.connection_string().replace(":5672", "")
         assert f"Endpoint=sb://{HOST};" in text

@@ -18,8 +18,7 @@ from azure.servicebus import AutoLockRenewer, ServiceBusClient, ServiceBusMessag
 from azure.servicebus.exceptions import MessageLockLostError, MessageNotFoundError, ServiceBusAuthenticationError
 
 from hubweir.namespace.iso_duration import written_duration
-from hubweir.testing.running_namespace import running_namespace
-from tests.conformance.conftest import HOST, Doors
+from tests.conformance.conftest import HOST, Doors, Serve
 from tests.conformance.servicebus_python import (
     LOCK_ENDS_S,
     LOCK_MS,
@@ -191,12 +190,12 @@ def test_duplicates_are_dropped_within_their_window(doors: Doors, make_queue: Ma
 @pytest.mark.feature("administration")
 @pytest.mark.timeout(400)
 def test_a_queue_that_nobody_uses_is_deleted_and_one_that_is_received_from_stays(
-    measure: Callable[[int], int],
+    measure: Callable[[int], int], serve: Serve
 ) -> None:
     """With --all after the five minutes that clients may set, else after the shorter span that the catalog is given."""
     is_whole = measure(2) == 2
     span_s = 300 if is_whole else 3
-    with running_namespace(host=(HOST,)) as namespace, Administered(namespace).client() as administration:
+    with serve(host=(HOST,)) as namespace, Administered(namespace).client() as administration:
         for name in ("unused", "used"):
             made = administration.create_queue(name, auto_delete_on_idle=timedelta(minutes=5))
             assert made.auto_delete_on_idle == timedelta(minutes=5)

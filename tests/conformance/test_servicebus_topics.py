@@ -19,8 +19,8 @@ from azure.servicebus.management import (
 )
 
 from hubweir.amqp.messaging.message import DataBody, Message, ValueBody
-from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from tests.conformance.conftest import HOST
+from hubweir.testing.running_namespace import RunningNamespace
+from tests.conformance.conftest import HOST, Serve
 from tests.conformance.raw_client import RawClient
 from tests.conformance.servicebus_python import is_empty, receive, receive_one, texts
 from tests.conformance.test_administration import Administered
@@ -31,8 +31,8 @@ Filter = SqlRuleFilter | CorrelationRuleFilter | TrueRuleFilter | FalseRuleFilte
 
 
 @pytest.fixture(scope="module")
-def namespace() -> Iterator[RunningNamespace]:
-    with running_namespace(host=(HOST,)) as namespace:
+def namespace(serve: Serve) -> Iterator[RunningNamespace]:
+    with serve(host=(HOST,)) as namespace:
         yield namespace
 
 

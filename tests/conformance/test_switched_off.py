@@ -13,7 +13,7 @@ from azure.eventhub.exceptions import ConnectError
 from click.testing import CliRunner
 
 from hubweir.cli.main import hubweir
-from hubweir.testing.running_namespace import running_namespace
+from tests.conformance.conftest import Serve
 
 pytestmark = pytest.mark.conformance
 WAIT_S = 30.0
@@ -26,8 +26,8 @@ def wait_for(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_a_disabled_hub_refuses_the_official_client_by_name_and_goes_on_where_it_was() -> None:
-    with running_namespace() as namespace:
+def test_a_disabled_hub_refuses_the_official_client_by_name_and_goes_on_where_it_was(serve: Serve) -> None:
+    with serve() as namespace:
         namespace.create_event_hub("hub")
         text = namespace.connection_string()
 

@@ -11,13 +11,13 @@ from hubweir.client.management import Management
 from hubweir.client.sender import Sender
 from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.testing.running_namespace import running_namespace
+from tests.conformance.conftest import Serve
 
 pytestmark = [pytest.mark.conformance, pytest.mark.eh(53)]
 BATCH, BATCHES = 100, 60
 
 
-def test_throttled_sends_are_rejected_and_only_the_accepted_ones_are_stored() -> None:
+def test_throttled_sends_are_rejected_and_only_the_accepted_ones_are_stored(serve: Serve) -> None:
     async def publish(connection_string: str) -> tuple[int, int, int]:
         connection = await Connection.open(ConnectionString.parse(connection_string))
         try:
@@ -37,7 +37,7 @@ def test_throttled_sends_are_rejected_and_only_the_accepted_ones_are_stored() ->
         finally:
             await connection.close()
 
-    with running_namespace(throughput_units=1) as namespace:
+    with serve(throughput_units=1) as namespace:
         namespace.create_event_hub("busy")
         accepted, refused, stored = asyncio.run(publish(namespace.connection_string()))
     # One unit is 1,000 events a second and a burst of one second: 6,000 at once are far over it.

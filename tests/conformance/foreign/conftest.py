@@ -11,7 +11,7 @@ from tests.conformance.foreign.toolchain import Program
 
 
 @pytest.fixture(scope="session")
-def ran(request: pytest.FixtureRequest) -> Callable[[Program], ProgramRun]:
+def ran(request: pytest.FixtureRequest, broker_count: int) -> Callable[[Program], ProgramRun]:
     """Run a program the first time it is asked for, and keep what it said."""
     runs: dict[str, ProgramRun] = {}
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
@@ -23,7 +23,7 @@ def ran(request: pytest.FixtureRequest) -> Callable[[Program], ProgramRun]:
 
     def once(program: Program) -> ProgramRun:
         if program.name not in runs:
-            runs[program.name] = run_program(program, tell)
+            runs[program.name] = run_program(program, tell, broker_count)
         return runs[program.name]
 
     return once

@@ -20,6 +20,7 @@ from hubweir.testing.server_process import ServerProcess
 from tests.conformance.foreign.queue_checks import create_queues
 from tests.conformance.foreign.toolchain import HERE, NotRun, Program, prepare
 from tests.conformance.foreign.topic_checks import create_topics
+from tests.conformance.ways import server_process
 
 RUN_S = 240  # of one run of all checks; each of a program's own waits is far shorter
 CREATE_S = 30
@@ -44,14 +45,17 @@ class ProgramRun:
         assert ok, detail
 
 
-def run_program(program: Program, tell: Callable[[str], None]) -> ProgramRun:
-    """Prepare and run a program on a fresh server with fresh entities. tell: where lines of progress go."""
+def run_program(program: Program, tell: Callable[[str], None], brokers: int) -> ProgramRun:
+    """Prepare and run a program on a fresh server with fresh entities.
+
+    tell: where lines of progress go. brokers: how many broker processes; 1 is a server of one process.
+    """
     try:
         prepare(program, tell)
     except NotRun as error:
         tell(f"{program.name}: NOT RUN: {error}")
         return ProgramRun(not_run=str(error))
-    with tempfile.TemporaryDirectory() as data, ServerProcess(data) as server:
+    with tempfile.TemporaryDirectory() as data, server_process(Path(data), brokers) as server:
         if program.uses == "queues":
             create_queues(server, Path(data))
             create_topics(server, Path(data))

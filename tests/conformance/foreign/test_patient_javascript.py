@@ -11,7 +11,7 @@ import pytest
 from azure.servicebus import ServiceBusClient
 
 from hubweir.testing.running_namespace import running_namespace
-from tests.conformance.conftest import HOST
+from tests.conformance.conftest import HOST, Serve
 from tests.conformance.foreign.checks import LIMIT_S
 from tests.conformance.foreign.test_javascript_queues import PROGRAM
 from tests.conformance.foreign.toolchain import NotRun, prepare
@@ -62,8 +62,8 @@ def test_a_send_that_is_told_to_wait_is_sent_again(
 
 @pytest.mark.sb(5)
 @pytest.mark.feature("connect")
-def test_without_a_port_in_its_string_the_client_uses_5672() -> None:
-    with running_namespace(host=(HOST,), port=(5672,)) as namespace:
+def test_without_a_port_in_its_string_the_client_uses_5672(serve: Serve) -> None:
+    with serve(host=(HOST,), port=(5672,)) as namespace:
         namespace.create_queue("orders")
         text = namespace.connection_string().replace(":5672", "")
         assert f"Endpoint=sb://{HOST};" in text
