@@ -3,8 +3,9 @@
 When the stream ends, whatever was not answered is refused as not known: the broker may have stored it or not, and
 nothing is ever sent a second time. Commands after the end are refused as known: they were not sent.
 
-How many may wait is bounded, but for what costs no place here (commands/command.py). An answer of a class that its
-command does not name is a DecodeError, and ends the stream.
+How many may wait is bounded, but for what costs no place here (commands/command.py); one more is refused as known, with
+SERVER_BUSY: nobody has to take that for a broker's word that something is full. An answer of a class that its command
+does not name is a DecodeError, and ends the stream.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_answer, encode_frame
 from hubweir.drivers.broker_driver import BrokerDriver
-from hubweir.errors import RESOURCE_LIMIT, STORE_OFFLINE, TIMED_OUT, DecodeError, EncodeError, ServiceError
+from hubweir.errors import RESOURCE_LIMIT, SERVER_BUSY, STORE_OFFLINE, TIMED_OUT, DecodeError, EncodeError, ServiceError
 
 # More than a broker takes from one peer before it stops reading; beyond that commands are refused, not kept.
 OUTSTANDING_LIMIT = 16_384
@@ -57,7 +58,7 @@ class SocketBroker:
         is_counted = command.cost not in _NOT_COUNTED
         if is_counted and len(self._counted) >= self._limit:
             text = f"{self._limit} commands wait for this broker; try again later"
-            on_answer(refusal_of(ServiceError(RESOURCE_LIMIT, text)))
+            on_answer(refusal_of(ServiceError(SERVER_BUSY, text)))
             return
         try:
             frame = encode_frame(self._last_request + 1, command)

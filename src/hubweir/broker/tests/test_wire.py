@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hubweir.broker.commands.broker_process import BrokerFault, ProcessTold
 from hubweir.broker.commands.command import DECLARED, Command, Message, Owner, Push
 from hubweir.broker.commands.forwarding import TransferPlace
+from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, PartitionInfo
 from hubweir.broker.commands.process import AskCounters, CountersTaken, Done, Refusal
 from hubweir.broker.commands.reader import CloseReader, EventsRead, OpenReader, ReaderClosed
@@ -24,8 +25,10 @@ from hubweir.broker.wire import (
 )
 from hubweir.errors import CONDITIONS, NOT_FOUND, Condition, DecodeError, EncodeError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
+from hubweir.limits import MIB
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
+from hubweir.namespace.messaging_tier import MESSAGING_TIERS
 from hubweir.queue.forwarding import TransferEnd
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
@@ -36,6 +39,7 @@ from hubweir.throughput_unit.rate_limit import Amount
 from hubweir.throughput_unit.unit_lender import LeaseAsked
 from hubweir.throughput_unit.usage import MovedCounts
 
+RUN_LIMIT_BYTES = 4 * MIB  # LinkSettings of the gateway, which a test of the broker does not import
 LONGS = st.integers(-(2**63), 2**63 - 1)
 SUBSCRIPTIONS = st.builds(
     TopicSubscription, st.text(), st.text(), st.just(FragmentSettings(max_delivery_count=3)), st.booleans(), st.binary()
@@ -231,3 +235,10 @@ def test_a_frame_over_the_limit_is_not_made() -> None:
     assert len(joined(1, AppendEvents("log", bytearray(room)))) == FRAME_LIMIT_BYTES + 4
     with pytest.raises(EncodeError, match="over the limit"):
         encode_frame(1, AppendEvents("log", bytearray(room + 1)))
+
+
+def test_a_frame_holds_the_largest_message_that_any_entity_takes_behind_a_run_that_is_almost_full() -> None:
+    largest = max(tier.message_kilobytes_limit or tier.message_kilobytes for tier in MESSAGING_TIERS.values()) * 1_024
+    run = bytearray(RUN_LIMIT_BYTES + largest + MIB)  # a MiB of heads
+    command = EnqueueMessages("log", run, 1, largest)
+    assert len(joined(1, command)) > len(run)
