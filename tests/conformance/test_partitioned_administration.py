@@ -69,6 +69,11 @@ def test_what_fragments_hold_is_summed_and_one_that_is_away_makes_the_entity_lim
     with lost_store(namespace):
         assert client.get_queue("orders").availability_status == "Limited"
         assert 0 < client.get_queue_runtime_properties("orders").active_message_count < 20
+        with pytest.raises(HttpResponseError, match="'late' was not created: it is partitioned, ") as refused:
+            client.create_queue("late", enable_partitioning=True)
+        assert refused.value.status_code == 503
+        assert client.create_queue("late").enable_partitioning is False, "nothing is left of the other one"
+        client.delete_queue("late")
     end_s = time.monotonic() + 30
     while client.get_queue("orders").availability_status != "Available" and time.monotonic() < end_s:
         time.sleep(0.1)

@@ -78,9 +78,14 @@ class Brokers:
         return stores or tuple(range(len(self._clients)))
 
     @property
+    def away(self) -> tuple[int, ...]:
+        """The stores whose brokers are not up."""
+        return tuple(index for index, client in enumerate(self._clients) if not client.is_up)
+
+    @property
     def all_up(self) -> bool:
         """Whether commands reach every broker."""
-        return all(client.is_up for client in self._clients)
+        return not self.away
 
     def is_own(self, broker: BrokerClient) -> bool:
         """Whether the broker is of this process: what one process alone must do of its logs, this one does."""

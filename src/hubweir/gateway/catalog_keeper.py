@@ -143,8 +143,13 @@ class CatalogKeeper:
     # What may be asked for
 
     def create(self, description: K, on_done: OnDescription[K]) -> None:
-        """Make an entity; on_done when it is served and durable, or with why not and what is left of it."""
-        self._writer.begin_create(description, self._brokers.up, self._then_finish(on_done))
+        """Make an entity; on_done when it is served and durable, or with why not and what is left of it.
+
+        While a store is away, one of one log, or an event hub, goes to the others; one whose fragments would lie there,
+        too, is refused.
+        """
+        brokers = self._brokers
+        self._writer.begin_create(description, brokers.up, self._then_finish(on_done), away=brokers.away)
 
     def delete(self, name: str, kind: type[K], on_done: OnDescription[K]) -> None:
         """Remove an entity and what it holds. From the intent on it is not served any more, and goes whatever fails."""

@@ -74,11 +74,13 @@ class CatalogWriter:
         """The catalog's version, and the whole of it as bytes (Catalog.restore)."""
         return self._log.catalog.version, self._log.catalog.snapshot()
 
-    def begin_create(self, description: K, stores: Sequence[int], on_done: OnEntity[K]) -> None:
-        """Write the intent to create an entity, its logs spread over the stores in turn."""
+    def begin_create(
+        self, description: K, stores: Sequence[int], on_done: OnEntity[K], *, away: Sequence[int] = ()
+    ) -> None:
+        """Write the intent to create an entity, its logs spread over the stores in turn. stores, away: see Changes."""
         name, kind = description.name, type(description)
         self._submit(
-            lambda: self._changes.create(description, stores), lambda: self._changes.entity(name, kind), on_done
+            lambda: self._changes.create(description, stores, away), lambda: self._changes.entity(name, kind), on_done
         )
 
     def commit_create(self, entity: Entity[K], on_done: OnEntity[K]) -> None:

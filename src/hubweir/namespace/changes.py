@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hubweir.env import Env
-from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, STORE_OFFLINE, ServiceError
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import (
     ChangeEntity,
@@ -28,6 +28,7 @@ from hubweir.namespace.catalog_operation import (
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.entity import AnyEntity, Entity, EntityDescription, EntityKind, EntityStatus, Placement, of_kind
 from hubweir.namespace.kinds import Description
+from hubweir.namespace.messaging_description import storage_of
 from hubweir.namespace.names import check_namespace_name
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
@@ -63,11 +64,19 @@ class Changes:
             check_namespace_name(wanted.name)
         return DescribeNamespace(replace_fields(wanted, created_at_ms=known.created_at_ms or self._env.now_ms()))
 
-    def create(self, description: EntityDescription, stores: Sequence[int]) -> IntendCreate:
-        """A new entity; its logs go to the stores in turn, beginning where the last entity's did not."""
+    def create(
+        self, description: EntityDescription, stores: Sequence[int], away: Sequence[int] = ()
+    ) -> IntendCreate:
+        """A new entity; its logs go to the stores in turn, beginning where the last entity's did not.
+
+        stores: those that can be used now; away: the others. STORE_OFFLINE: it has several fragments, which lie on as
+        many stores as there are, for as long as it is there, and too few can be used. (contract "Service Bus", 9A, P20)
+        """
         context, existing = self.context(), self._catalog.entities()
         checked = description.checked(existing, context)
         made = replace(checked, created_at_ms=context.now_ms, changed_at_ms=0)
+        if away and storage_of(made).is_partitioned and len(stores) < made.log_count(context.profile):
+            raise _too_few_stores(made.title, away, is_chosen=not context.profile.messaging.is_premium)
         placements = tuple(
             Placement(self._env.new_id(), stores[(len(existing) + number) % len(stores)])
             for number in range(made.log_count(context.profile))
@@ -176,6 +185,16 @@ class Changes:
             tier.check_rule_counts(topic, 0, correlation + 1)
         else:
             tier.check_rule_counts(topic, sql + 1, 0)
+
+
+def _too_few_stores(title: str, away: Sequence[int], *, is_chosen: bool) -> ServiceError:
+    """is_chosen: an entity of one fragment may be made instead."""
+    stores = ", ".join(f"store-{index}" for index in away)
+    text = (
+        f"{title} was not created: it is partitioned, its fragments are spread over all messaging stores for good, and "
+        f"these are away: {stores}. Create it when they are back{', or without partitioning' if is_chosen else ''}."
+    )
+    return ServiceError(STORE_OFFLINE, text)
 
 
 _TAKES_MESSAGES = (EntityKind.QUEUE, EntityKind.TOPIC)

@@ -268,19 +268,21 @@ def test_a_premium_entity_is_partitioned_whatever_was_asked_for() -> None:
 
 def test_what_is_made_while_a_store_is_away_goes_to_the_others(stores: World) -> None:
     stores.gates[1].is_up = False
-    stores.create(QueueDescription("orders", storage=PARTITIONED))
-    (entity,) = stores.namespace.entities(QueueDescription)
-    assert {each.store_index for each in entity.placements} == {0, 2}
+    for name in ("a", "b", "c"):
+        stores.create(QueueDescription(name))
+    entities = stores.namespace.entities(QueueDescription)
+    assert {each.store_index for entity in entities for each in entity.placements} == {0, 2} and len(entities) == 3
     for gate in stores.gates:
         gate.is_up = False
-    refused = stores.create(QueueDescription("later", storage=PARTITIONED))
+    refused = stores.create(QueueDescription("later"))
     assert isinstance(refused, ServiceError) and "the broker is away" in refused.text
     for gate in stores.gates:
         gate.is_up = True
     stores.run_for(5_000)
-    assert isinstance(stores.create(QueueDescription("later", storage=PARTITIONED)), QueueDescription)
-    later = stores.namespace.get("later", QueueDescription)
-    assert {each.store_index for each in later.placements} == {0, 1, 2}
+    for name in ("later", "d", "e"):
+        assert isinstance(stores.create(QueueDescription(name)), QueueDescription)
+    later = [stores.namespace.get(name, QueueDescription) for name in ("later", "d", "e")]
+    assert {each.store_index for entity in later for each in entity.placements} == {0, 1, 2}
 
 
 def test_the_logs_of_a_store_that_comes_back_are_opened_and_no_others(stores: World) -> None:

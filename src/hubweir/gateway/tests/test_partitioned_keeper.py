@@ -12,9 +12,12 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.topic import PutSubscription
 from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.gateway.amqp.tests.world import World
+from hubweir.gateway.settings import GatewaySettings
+from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.namespace.subscription_description import SubscriptionDescription
+from hubweir.namespace.tiers import PROFILES
 from hubweir.namespace.topic_description import TopicDescription
 
 STORES, FRAGMENTS = 3, 16
@@ -81,6 +84,37 @@ def test_a_fragment_that_one_broker_refuses_to_make_leaves_none_of_the_others(wo
     assert log_ids(world) == before and world.namespace.unfinished() == ()
     del world.gates[1].refuse[CreateFragment]
     assert isinstance(world.create(ORDERS), QueueDescription)
+
+
+@pytest.mark.parametrize("is_premium", [False, True])
+def test_nothing_of_it_is_made_while_a_store_that_it_would_lie_on_is_away(is_premium: bool) -> None:
+    profile = PROFILES["premium" if is_premium else "standard"]
+    stores = 2 if is_premium else STORES
+    world = World(stores=stores, settings=GatewaySettings(profile=profile))
+    before = log_ids(world)
+    world.gates[1].is_up = False
+    for new in (ORDERS, TopicDescription("news", PARTITIONED)):
+        refused = world.create(new)
+        assert isinstance(refused, ServiceError) and refused.condition is STORE_OFFLINE
+        assert "was not created" in refused.text and "are away: store-1." in refused.text
+        assert ("without partitioning" in refused.text) is not is_premium
+    assert log_ids(world) == before and world.namespace.unfinished() == ()
+    assert not [command for gate in world.gates for command in gate.sent(CreateFragment)]
+    assert isinstance(world.create(EventHubDescription("hub-2", 4)), EventHubDescription)
+    if not is_premium:
+        assert isinstance(world.create(QueueDescription("plain")), QueueDescription)
+    world.gates[1].is_up = True
+    assert isinstance(world.create(ORDERS), QueueDescription)
+    placements = world.namespace.get("orders", QueueDescription).placements
+    assert {each.store_index for each in placements} == set(range(stores))
+
+
+def test_two_fragments_go_past_the_store_of_three_that_is_away() -> None:
+    world = World(stores=STORES, settings=GatewaySettings(profile=PROFILES["premium"]))
+    world.gates[1].is_up = False
+    assert isinstance(world.create(ORDERS), QueueDescription)
+    placements = world.namespace.get("orders", QueueDescription).placements
+    assert {each.store_index for each in placements} == {0, 2}
 
 
 def test_what_one_broker_does_not_remove_now_goes_later_and_the_name_is_free_then(world: World) -> None:
