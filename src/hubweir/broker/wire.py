@@ -48,8 +48,8 @@ from hubweir.errors import CONDITION_OF_SYMBOL, Condition, DecodeError, EncodeEr
 
 FRAME_HEAD = struct.Struct(">IQI")
 LENGTH = struct.Struct(">I")
-# A gateway seals a run at 4 MiB, and the message that goes over it has 100 MiB at most (namespace/messaging_tier.py); the
-# rest is for heads and properties. At either end sits a process of this service: the limit is for what is damaged.
+# A gateway seals a run at 4 MiB, and the message that goes over it has 100 MiB at most (namespace/messaging_tier.py);
+# the rest is for heads and properties. At either end sits a process of this service: the limit is for what is damaged.
 FRAME_LIMIT_BYTES = 128 * 1024 * 1024
 
 Wire = Callable[[Any], Any]

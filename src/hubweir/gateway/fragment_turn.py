@@ -5,6 +5,10 @@ is offline, or not open yet. It is passed over then. A run that is refused so wa
 fragment that is up gets it, each once, before anybody hears of it. So whoever sends without a key is answered as long
 as one fragment takes messages. (contract "Service Bus", 9A, P10)
 
+A broker that has answered nothing of this turn for SLOW_MS is *slow*: its process stalls, or its disk does. What was
+sent there has no outcome yet, and goes nowhere else; what comes now goes to fragments of other brokers, where there are
+any.
+
 Nothing is kept: after a crash the turn begins anew. What was not answered is stored in one fragment, or in none.
 Where it begins is drawn by lot, so that several processes with few messages each do not all fill the first fragments.
 """
@@ -23,6 +27,8 @@ from hubweir.gateway.fragments import FragmentPlace, Fragments
 
 # A log that is offline may be repaired at any time; to ask it costs a refusal.
 AWAY_MS = 1_000
+# A broker that is well answers within some milliseconds, and under much load within a part of a second.
+SLOW_MS = 1_000
 
 
 class FragmentTurn:
@@ -34,6 +40,7 @@ class FragmentTurn:
         self._by_log = {place.log_id: place for place in fragments.places}
         self._next = int.from_bytes(env.random_bytes(2), "big") % len(fragments.places)
         self._away_until_ms = [0] * len(fragments.places)  # on the monotonic clock
+        self._waits = {id(place.broker): _Waits() for place in fragments.places}
         self.entity = fragments.entity
         self.log_id = f"{fragments.places[0].log_id}/turn"  # no log's
 
@@ -62,6 +69,7 @@ class FragmentTurn:
     def _try(
         self, place: FragmentPlace, refused_by: frozenset[int], command: EnqueueMessages, on_answer: OnAnswer
     ) -> None:
+        self._waits[id(place.broker)].begin(self._clock.monotonic_ms())
         answered = partial(self._answered, place, refused_by | {place.number}, command, on_answer)
         place.broker.submit(command, answered)
 
@@ -73,6 +81,7 @@ class FragmentTurn:
         on_answer: OnAnswer,
         answer: Answer,
     ) -> None:
+        self._waits[id(place.broker)].end(self._clock.monotonic_ms())
         if not isinstance(answer, Refusal) or not answer.known or not answer.condition.retriable:
             on_answer(answer)
             return
@@ -88,10 +97,38 @@ class FragmentTurn:
         self._try(other, refused_by, other.store(command.run, command.messages, command.size_bytes), on_answer)
 
     def _find_up(self, others_than: frozenset[int]) -> FragmentPlace | None:
-        """The next in turn that is up, and none of these."""
-        now_ms, many = self._clock.monotonic_ms(), len(self._places)
+        """The next in turn that is up, and none of these; one of a slow broker only where there is no other."""
+        now_ms, many, slow = self._clock.monotonic_ms(), len(self._places), None
         for step in range(many):
             place = self._places[(self._next + step) % many]
-            if place.number not in others_than and place.broker.is_up and self._away_until_ms[place.number] <= now_ms:
+            if place.number in others_than or not place.broker.is_up or self._away_until_ms[place.number] > now_ms:
+                continue
+            if not self._waits[id(place.broker)].is_slow(now_ms):
                 return place
-        return None
+            slow = slow or place
+        return slow
+
+
+class _Waits:
+    """Whether a broker answers: for how many runs an answer is to come, and since when none has come."""
+
+    __slots__ = ("_count", "_since_ms")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._since_ms = 0
+
+    def begin(self, now_ms: int) -> None:
+        """One more is asked for."""
+        if not self._count:
+            self._since_ms = now_ms
+        self._count += 1
+
+    def end(self, now_ms: int) -> None:
+        """One came."""
+        self._count -= 1
+        self._since_ms = now_ms
+
+    def is_slow(self, now_ms: int) -> bool:
+        """Whether some are to come, and none has for SLOW_MS."""
+        return self._count > 0 and now_ms - self._since_ms >= SLOW_MS

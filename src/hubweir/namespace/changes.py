@@ -64,9 +64,7 @@ class Changes:
             check_namespace_name(wanted.name)
         return DescribeNamespace(replace_fields(wanted, created_at_ms=known.created_at_ms or self._env.now_ms()))
 
-    def create(
-        self, description: EntityDescription, stores: Sequence[int], away: Sequence[int] = ()
-    ) -> IntendCreate:
+    def create(self, description: EntityDescription, stores: Sequence[int], away: Sequence[int] = ()) -> IntendCreate:
         """A new entity; its logs go to the stores in turn, beginning where the last entity's did not.
 
         stores: those that can be used now; away: the others. STORE_OFFLINE: it has several fragments, which lie on as

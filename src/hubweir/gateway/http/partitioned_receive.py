@@ -2,7 +2,8 @@
 
 The fragments are looked at one after the other; when none has a message, all wait for one, and the first that comes is
 the answer. So nothing comes only where no fragment has a message. What others bring meanwhile is released. A fragment
-that is away, or does not answer for a moment, is passed over.
+that is away is passed over. So are all of a broker of which one does not answer for a moment; and once the time of the
+request is over, nobody waits for one any longer than that.
 
 Clients of the cloud have to live with less: at little traffic a receive there finds nothing, though another fragment
 has a message. For tests of that a receive looks at one fragment alone (GatewaySettings.lone_receives).
@@ -21,7 +22,7 @@ from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import MessagesReceived, MessagesSettled, SettleMessages
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import TIMED_OUT, ServiceError
-from hubweir.gateway.brokers import error_of
+from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.fragments import FragmentPlace, Fragments
 from hubweir.gateway.http.head_receive import HeadReceive, token_of
 from hubweir.kernels.contract import Q_LOCK, Q_LOCK_CHECK, Q_LOCKED_UNTIL_MS
@@ -49,6 +50,8 @@ class PartitionedReceive:
         self._chosen: HeadReceive | None = None
         self._refusals: list[ServiceError] = []  # of the fragments that were asked last
         self._is_late = self._is_over = False
+        self._silent: list[BrokerClient] = []  # one look at each was in vain
+        self._late_timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[MessagesReceived | ServiceError] = self._loop.create_future()
 
@@ -63,6 +66,7 @@ class PartitionedReceive:
         for receive in self._receives:
             if receive.waits:
                 receive.stop_waiting()
+        self._late_timer = self._loop.call_later(LOOK_S, self._wait_no_longer)
 
     def taken(self) -> None:
         """The answer goes to the peer: the message is its own to settle."""
@@ -72,6 +76,8 @@ class PartitionedReceive:
     def give_up(self) -> None:
         """Nobody waits any more; see HeadReceive."""
         self._is_over = True
+        if self._late_timer is not None:
+            self._late_timer.cancel()
         for receive in self._receives:
             receive.give_up()
         if self._chosen is not None:
@@ -85,6 +91,8 @@ class PartitionedReceive:
             return
         if at == 0:
             self._refusals = []
+        while at < len(self._places) and self._places[at].broker in self._silent:
+            at += 1
         if at == len(self._places):
             self._wait()
             return
@@ -102,6 +110,7 @@ class PartitionedReceive:
 
     def _leave(self, receive: HeadReceive, at: int) -> None:
         """It takes too long."""
+        self._silent.append(receive.place.broker)
         self._receives.remove(receive)
         receive.give_up()
         self._look(at + 1)
@@ -124,6 +133,15 @@ class PartitionedReceive:
             return
         self._receives.remove(receive)
         if not self._receives:
+            self._nothing()
+
+    def _wait_no_longer(self) -> None:
+        """What was asked to wait was told to end, and some have not said how."""
+        left = [receive for receive in self._receives if receive.waits]
+        if left:
+            self._receives = []
+            for receive in left:
+                receive.give_up()
             self._nothing()
 
     # Ends

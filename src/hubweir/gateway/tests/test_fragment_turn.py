@@ -12,7 +12,7 @@ from hubweir.broker.commands.fragment import EnqueueMessages, MessagesEnqueued
 from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env
 from hubweir.errors import CONDITIONS, SERVER_BUSY, STORE_OFFLINE, TIMED_OUT, Condition
-from hubweir.gateway.fragment_turn import AWAY_MS, FragmentTurn
+from hubweir.gateway.fragment_turn import AWAY_MS, SLOW_MS, FragmentTurn
 from hubweir.gateway.fragments import FragmentPlace, Fragments
 
 STORED = MessagesEnqueued(1, 2)
@@ -153,6 +153,47 @@ def test_each_is_asked_once_however_long_their_refusals_take(world: World) -> No
         world.brokers[number % 2].answers[f"log-{number}"] = Refusal(SERVER_BUSY, "offline")
     assert isinstance(world.send(), Refusal)
     assert world.asked() == ["0", "1", "2", "3"]
+
+
+def test_a_broker_that_answers_nothing_for_a_while_gets_no_more_until_it_answers(world: World) -> None:
+    stalled = world.brokers[1]
+    held: list[Any] = []
+
+    def hold(command: Any, on_answer: Any) -> None:
+        stalled.asked.append(command.log_id)
+        held.append(on_answer)
+
+    submit, stalled.submit = stalled.submit, hold  # type: ignore[method-assign]
+    begin(world, 4)
+    world.now_ms += SLOW_MS - 1
+    begin(world, 2)
+    assert world.asked() == ["0", "0", "1", "1", "2", "3"]
+    world.now_ms += 1
+    begin(world, 4)
+    assert world.asked() == ["0", "0", "2", "2"], "what it was asked for goes nowhere else"
+    world.brokers[0].is_up = False
+    begin(world, 1)
+    assert world.asked() in (["1"], ["3"]), "there is no other"
+    world.brokers[0].is_up = True
+    held.pop()(STORED)
+    world.now_ms += SLOW_MS - 1
+    begin(world, 4)
+    assert world.asked() == ["0", "1", "2", "3"], "it answers"
+    world.now_ms += 1
+    begin(world, 2)
+    assert world.asked() == ["0", "2"]
+    while held:
+        held.pop()(STORED)
+    stalled.submit = submit  # type: ignore[method-assign]
+    world.now_ms += 10 * SLOW_MS
+    begin(world, 4)
+    assert world.asked() == ["0", "1", "2", "3"], "nothing is to come of it"
+
+
+def begin(world: World, runs: int) -> None:
+    """Hand over so many runs, whose answers may come later."""
+    for _ in range(runs):
+        world.turn.broker.submit(world.turn.store(bytearray(b"run"), 3, 30), lambda _: None)
 
 
 def test_a_turn_is_no_log(world: World) -> None:

@@ -209,6 +209,33 @@ def test_a_fragment_that_does_not_answer_is_passed_over(world: World, monkeypatc
     assert active(world) == 15
 
 
+@pytest.mark.parametrize("timeout", [0, 2])
+def test_a_broker_that_does_not_answer_is_waited_for_once_and_no_longer_than_was_asked(
+    world: World, monkeypatch: pytest.MonkeyPatch, timeout: int
+) -> None:
+    """It holds five or six of the fragments. `timeout=2` waits for all that are left, and ends without it, too."""
+    monkeypatch.setattr(partitioned_receive, "LOOK_S", 0.2)
+    world.gates[0].hold[OpenReceiver] = []
+
+    async def run() -> tuple[Answer | None, float]:
+        asking, loop = Asking(world, "POST", f"{HEAD}?timeout={timeout}"), asyncio.get_running_loop()
+        task, began = asyncio.ensure_future(asking.run()), loop.time()
+        async with asyncio.timeout(10):
+            while asking.answer is None:
+                await asyncio.sleep(0.005)
+                world.run_for(1)
+        await task
+        took_s = loop.time() - began
+        world.gates[0].release(OpenReceiver)
+        await let_run(world, 100)
+        return asking.answer, took_s
+
+    answer, took_s = asyncio.run(run())
+    assert answer is not None and answer.status == 204
+    assert took_s < timeout + 0.8, "it looked at each of them"
+    assert len(commands(world, CloseReceiver)) == len(commands(world, OpenReceiver))
+
+
 @pytest.mark.parametrize(("refusal", "status"), [(AWAY, 503), (Refusal(TIMED_OUT, "gone", known=False), 504)])
 def test_a_deletion_that_fails_is_told(world: World, refusal: Refusal, status: int) -> None:
     post(world, "a")
