@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bootstrap import spark
 from bootstrap.environment import COMPILED, DEMO, SEE_LOG, TEST, Environment, NotReady
+from bootstrap.release import release
 from bootstrap.steps import say
 
 # Benchmarks that want Spark as well.
@@ -19,7 +20,9 @@ NEED_SPARK = ("spark",)
 WORKERS_A_CORE = 2
 MOST_WORKERS = 8  # each collects all tests anew
 SLOWEST_SHOWN = 10
-VERBS = ("demo", "test", "mutants", "bench", "serve", "hubweir", "python", "conformance", "campaign", "data")
+VERBS = (
+    "demo", "test", "mutants", "bench", "serve", "hubweir", "python", "conformance", "campaign", "data", "release"
+)  # fmt: skip
 
 
 class Wrong(Exception):
@@ -65,6 +68,8 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
         return demo(rest, env)
     if verb == "data":
         return data(rest, env)
+    if verb == "release":
+        return release(rest, env)
     if verb == "python":
         return python(rest, env)
     present(env, "src/hubweir/cli/main.py", "the command line")
