@@ -17,7 +17,9 @@ from bootstrap.verbs import VERBS
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
 # Programs that a reader has anyway.
-ANYWHERE = {"git", "cd", "python3.12", "docker", "kill", "export", "uv", "curl", "echo"}
+ANYWHERE = {
+    "cd", "curl", "docker", "echo", "export", "git", "kill", "kubectl", "pip", "printf", "python3", "python3.12", "sudo", "uv"
+}  # fmt: skip
 
 
 def commands(text: str) -> list[str]:
@@ -37,6 +39,8 @@ def objection(command: str) -> str:
     words = shlex.split(command, comments=True)
     while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
         words.pop(0)
+    if words and words[0].startswith("/"):  # a program of an environment that the page made
+        words[0] = Path(words[0]).name
     if not words or words[0] in ANYWHERE:
         return ""
     if words[0] == "./run":
