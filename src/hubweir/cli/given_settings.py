@@ -18,6 +18,35 @@ from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
 from hubweir.config.settings import LINES, Settings
 from hubweir.config.sources import TYPES, load_given
 
+# Sections of `hubweir serve --help`, the daily one first. What no section names stands in the last.
+SECTIONS = {
+    "Every day": (
+        "config", "data", "host", "port", "key", "namespace", "profile", "emulator_config", "throughput_units",
+    ),
+    "Names and further namespaces": ("hostname", "further_namespace"),
+    "Rights and TLS": (
+        "allow_development_key", "tls_cert", "tls_key", "tls_client_ca", "plain_without_tls", "jwt_issuer",
+        "jwt_audience", "jwt_keys_file", "jwt_keys_check_ms",
+    ),
+    "Processes and stores": ("brokers", "stores", "broker_seam", "loop", "offload_threads", "stop_grace_ms"),
+    "Throughput units": ("maximum_throughput_units", "max_throughput_units", "partition_cap"),
+    "Capture": ("capture_folder", "capture_storage", "capture_backlog_bytes", "capture_backlog_ms"),
+    "Tests and emulators": ("allow_more_partitions", "strict_config", "lone_receives"),
+}  # fmt: skip
+LAST_SECTION = "Limits and tuning"
+
+
+class CommandInSections(click.Command):
+    """A command whose --help has the options in SECTIONS."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        shown = [(title, [rows.pop(name) for name in names if name in rows]) for title, names in SECTIONS.items()]
+        for title, section in (*shown, (LAST_SECTION, list(rows.values()))):
+            if any(section):
+                with formatter.section(title):
+                    formatter.write_dl([row for row in section if row is not None])
+
 
 def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command --config, and one flag for every setting, in the order of the settings' table.

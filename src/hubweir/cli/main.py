@@ -20,6 +20,7 @@ COMMANDS = {
     "serve": ("hubweir.cli.serve", "serve", "Run the service."),
     "send": ("hubweir.cli.send", "send", "Publish events to an event hub."),
     "receive": ("hubweir.cli.receive", "receive", "Read events of an event hub."),
+    "tail": ("hubweir.cli.receive", "tail", "Read events of an event hub as they come."),
     "message": ("hubweir.cli.message", "message", "Send, receive, peek, dead-letter, resubmit and purge messages."),
     "eventhub": ("hubweir.cli.event_hub", "event_hub", "Create, list, show, change and delete event hubs."),
     "queue": ("hubweir.cli.queue", "queue", "Create, list, show, change and delete queues."),
@@ -95,12 +96,20 @@ def hubweir() -> None:
     """
 
 
+def _hint(error: ServiceError) -> str:
+    """What to look at where nobody listens: on this machine it is most often a service that was not started."""
+    cause = error.__cause__
+    while isinstance(cause, HubweirError):
+        cause = cause.__cause__
+    return "; is `hubweir serve` running there?" if isinstance(cause, ConnectionRefusedError) else ""
+
+
 def main() -> None:
     """The entry point: refusals end as one line on stderr and exit code 1, not as a traceback."""
     try:
         hubweir(prog_name="hubweir")  # also as python -m hubweir, which is what ./run hubweir is
     except ServiceError as error:
-        click.echo(f"hubweir: {error.text} ({error.condition.symbol})", err=True)
+        click.echo(f"hubweir: {error.text} ({error.condition.symbol}){_hint(error)}", err=True)
         sys.exit(1)
     except HubweirError as error:
         click.echo(f"hubweir: {error}", err=True)

@@ -1,23 +1,29 @@
-"""hubweir receive: read events of a hub to standard output."""
+"""hubweir receive and hubweir tail: read events of a hub to standard output."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
 
 import click
 
+from hubweir.amqp.messaging.annotations import ENQUEUED_TIME, OFFSET, PARTITION_KEY, SEQUENCE_NUMBER
+from hubweir.amqp.messaging.message import Message
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
+from hubweir.cli.printed_body import body_line, body_members
 from hubweir.client.connection import Connection
 from hubweir.client.event_run import Event, EventRun
 from hubweir.client.management import Management
+from hubweir.client.plain_values import plain_value
 from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.errors import EVENTS_LOST, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, LATEST, EventPosition, PositionKind
+
+_OURS = (SEQUENCE_NUMBER, OFFSET, ENQUEUED_TIME, PARTITION_KEY)
 
 
 class Start(click.ParamType[EventPosition]):
@@ -59,7 +65,7 @@ class Start(click.ParamType[EventPosition]):
     "--json",
     "as_json",
     is_flag=True,
-    help="One JSON object an event, with its metadata; a body that is no UTF-8 as body_base64.",
+    help="One JSON object an event, with its metadata; a body that is no UTF-8 as body_base64, a value as body_value.",
 )
 @takes_target
 def receive(
@@ -80,15 +86,38 @@ def receive(
     """
     if start.kind in (PositionKind.SEQUENCE_NUMBER, PositionKind.OFFSET) and len(partitions) != 1:
         raise click.UsageError("each partition counts its own sequence numbers and offsets: add one --partition")
-    output = _Output(count, as_json)
+    _print(target, hub, group, partitions, start, None if follow else wait, _Output(count, as_json))
+
+
+@click.command()
+@click.argument("hub")
+@click.option("--group", default="$Default", show_default=True, help="Consumer group.")
+@click.option("--partition", "partitions", multiple=True, help="Only this partition; may be repeated.  [default: all]")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object an event, as hubweir receive does.")
+@takes_target
+def tail(target: NamespaceAccess, hub: str, group: str, partitions: tuple[str, ...], as_json: bool) -> None:
+    """Print the events of the event hub HUB that come from now on, until Ctrl-C.
+
+    The same as `hubweir receive HUB --from latest --follow`.
+    """
+    _print(target, hub, group, partitions, LATEST, None, _Output(None, as_json))
+
+
+def _print(
+    target: NamespaceAccess,
+    hub: str,
+    group: str,
+    partitions: tuple[str, ...],
+    start: EventPosition,
+    wait_s: float | None,
+    output: _Output,
+) -> None:
+    """wait_s: None follows for ever; then Ctrl-C is how it ends."""
     try:
-        target.run(
-            lambda connection: _read(connection, hub, group, partitions, start, None if follow else wait, output)
-        )
+        target.run(lambda connection: _read(connection, hub, group, partitions, start, wait_s, output))
     except KeyboardInterrupt:
-        if not follow:
+        if wait_s is not None:
             raise
-        # Ctrl-C is how --follow ends.
     click.echo(f"{output.printed} event{'' if output.printed == 1 else 's'}", err=True)
 
 
@@ -105,14 +134,16 @@ class _Output:
         return self._most is not None and self.printed >= self._most
 
     def take(self, partition_id: str, run: EventRun) -> None:
-        for event in run:
+        for place, event in enumerate(run):
             if self.is_full:
                 return
             self.printed += 1
             if self._as_json:
-                click.echo(json.dumps(_document(partition_id, event)))
+                click.echo(json.dumps(_document(partition_id, event, run.open_message(place))))
+            elif event.body is not None:
+                click.echo(event.body)
             else:
-                click.echo(event.body if event.body is not None else b"")
+                click.echo(body_line(None, run.open_message(place)))
 
 
 async def _read(
@@ -176,19 +207,27 @@ async def _copy(
             return
 
 
-def _document(partition_id: str, event: Event) -> dict[str, object]:
-    """One event. A body that is no UTF-8 stands under body_base64, and body is null; so it is without any body."""
-    document: dict[str, object] = {
+def _document(partition_id: str, event: Event, message: Message) -> dict[str, object]:
+    """One event. properties are application properties; system_properties are AMQP's standard ones that it has, and
+    its annotations, by their names on the wire. Its body: see body_members.
+    """
+    return {
         "partition_id": partition_id,
         "sequence_number": event.sequence_number,
         "offset": event.offset,
         "enqueued_time_ms": event.enqueued_time_ms,
         "partition_key": event.partition_key,
-        "body": None,
+        "properties": plain_value(message.application_properties or {}),
+        "system_properties": _system_properties(message),
+        **body_members(event.body, message),
     }
-    if event.body is None:
-        return document
-    try:
-        return document | {"body": event.body.decode()}
-    except UnicodeDecodeError:
-        return document | {"body_base64": base64.b64encode(event.body).decode()}
+
+
+def _system_properties(message: Message) -> dict[str, object]:
+    """Without those of the service, which stand in the document by themselves."""
+    annotations = message.message_annotations or {}
+    found: dict[str, object] = {str(name): value for name, value in annotations.items() if name not in _OURS}
+    if message.properties is not None:
+        for field in fields(message.properties):
+            found[field.name.replace("_", "-")] = getattr(message.properties, field.name)
+    return {name: plain_value(value) for name, value in found.items() if value is not None}

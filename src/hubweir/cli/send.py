@@ -6,12 +6,14 @@ import asyncio
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import click
 
+from hubweir.cli.message_options import Property
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.client.connection import Connection
-from hubweir.client.event_batch import batches_of
+from hubweir.client.event_batch import batches_of, event_head
 from hubweir.client.sender import OutcomeUnknown, Sender
 from hubweir.errors import ServiceError
 
@@ -25,6 +27,15 @@ _IN_FLIGHT = 16
 @click.option("--key", help="Partition key: events of one key go to one partition, in order.")
 @click.option("--partition", help="Send to this partition instead.")
 @click.option("--publisher", help="Send as this publisher instead.")
+@click.option("--property", "properties", type=Property(), multiple=True, help="NAME=TEXT; may be repeated.")
+@click.option("--content-type", help="Such as application/json.")
+@click.option(
+    "--from-file",
+    "files",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    help="An event with all bytes of this file; may be repeated.",
+)
 @takes_target
 def send(
     target: NamespaceAccess,
@@ -33,19 +44,29 @@ def send(
     key: str | None,
     partition: str | None,
     publisher: str | None,
+    properties: tuple[tuple[str, str], ...],
+    content_type: str | None,
+    files: tuple[Path, ...],
 ) -> None:
-    """Publish BODIES to the event hub HUB, one event each.
+    """Publish BODIES to the event hub HUB, one event each, then files.
 
-    Without BODIES every line of standard input is an event. Events go in batches; a batch lands whole in one
-    partition. The command ends when all of them are accepted; when something goes wrong it says how many were.
+    Without any every line of standard input is an event. Properties are those of each event. Events go in batches; a
+    batch lands whole in one partition. The command ends when all of them are accepted; when something goes wrong it
+    says how many were.
     """
     if sum(choice is not None for choice in (key, partition, publisher)) > 1:
         raise click.UsageError("--key, --partition and --publisher exclude each other")
     address = hub if partition is None else f"{hub}/Partitions/{partition}"
     address = address if publisher is None else f"{hub}/Publishers/{publisher}"
-    events = (body.encode() for body in bodies) if bodies else _lines()
-    sent = target.run(lambda connection: _publish(connection, address, events, key))
+    head = event_head(dict(properties), content_type)
+    events = _given(bodies, files) if bodies or files else _lines()
+    sent = target.run(lambda connection: _publish(connection, address, events, key, head))
     click.echo(f"{sent} event{'' if sent == 1 else 's'} accepted by {address}")
+
+
+def _given(bodies: Iterable[str], files: Iterable[Path]) -> Iterator[bytes]:
+    yield from (body.encode() for body in bodies)
+    yield from (file.read_bytes() for file in files)
 
 
 def _lines() -> Iterator[bytes]:
@@ -53,13 +74,13 @@ def _lines() -> Iterator[bytes]:
         yield line.rstrip(b"\r\n")
 
 
-async def _publish(connection: Connection, address: str, events: Iterable[bytes], key: str | None) -> int:
+async def _publish(connection: Connection, address: str, events: Iterable[bytes], key: str | None, head: bytes) -> int:
     """How many events were accepted. ServiceError: what went wrong first; what became of all events is told before."""
     sender = await Sender.open(connection, address)
     under_way: deque[tuple[int, asyncio.Future[None]]] = deque()
     accepted = 0
     try:
-        for batch in batches_of(events, sender.max_message_size, partition_key=key):
+        for batch in batches_of(events, sender.max_message_size, partition_key=key, head=head):
             under_way.append((batch.count, sender.submit(batch)))
             if len(under_way) >= _IN_FLIGHT:
                 accepted += await _oldest(under_way)

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from hubweir import kernels
-from hubweir.cli.given_settings import configured, takes_settings
+from hubweir.cli.given_settings import CommandInSections, configured, takes_settings
 from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
 from hubweir.namespace.connection_string import ConnectionString
@@ -28,7 +28,7 @@ READY_LINE = "hubweir is ready"
 EMULATOR_READY_LINE = "Emulator Service is Successfully Up!"
 
 
-@click.command()
+@click.command(cls=CommandInSections)
 @takes_settings
 def serve(config: Path | None, **flags: object) -> None:
     """Run the service until SIGTERM or Ctrl-C.

@@ -105,7 +105,7 @@ class Administration:
             answer = response.read(ANSWER_LIMIT_BYTES)
         except (OSError, http.client.HTTPException) as error:
             text = f"No answer from {target.host}:{target.tcp_port}: {error or type(error).__name__}."
-            raise ServiceError(TIMED_OUT, text) from None
+            raise ServiceError(TIMED_OUT, text) from error
         finally:
             connection.close()
         if response.status >= 400:

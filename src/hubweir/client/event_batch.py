@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping
 
 from hubweir.amqp.messaging.annotations import PARTITION_KEY
 from hubweir.amqp.messaging.batch import pack_batch
-from hubweir.amqp.types.encode import encode
-from hubweir.amqp.types.values import Described, Symbol, ULong
+from hubweir.amqp.messaging.message import Message, Properties, encode_message
+from hubweir.amqp.types.values import Symbol
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, MESSAGE_TOO_LARGE, ServiceError
 from hubweir.event_hub.partition_key import KEY_LIMIT_CHARACTERS
 
 _DATA8, _DATA32 = b"\x00\x53\x75\xa0", b"\x00\x53\x75\xb0"
-_APPLICATION_PROPERTIES = ULong(0x74)
 
 
 class EventBatch:
@@ -42,7 +41,10 @@ class EventBatch:
 
     def try_add(self, body: bytes, properties: Mapping[str, object] | None = None) -> bool:
         """Take one event, or say False when the batch would grow over its limit; then send it and begin another."""
-        message = encode_event(body, properties)
+        return self.try_add_message(encode_event(body, properties))
+
+    def try_add_message(self, message: bytes) -> bool:
+        """The same for an event that is encoded already, as a message."""
         part = data_section(message)
         if self.size_bytes + len(part) > self.max_size_bytes:
             return False
@@ -67,17 +69,21 @@ def envelope_head(partition_key: str | None, annotations: Mapping[Symbol | str, 
 
 
 def batches_of(
-    bodies: Iterable[bytes], max_size_bytes: int, *, partition_key: str | None = None
+    bodies: Iterable[bytes], max_size_bytes: int, *, partition_key: str | None = None, head: bytes = b""
 ) -> Iterable[EventBatch]:
-    """Cut bodies into as few batches as the limit allows, in order. ServiceError MESSAGE_TOO_LARGE: one fits none."""
+    """Cut bodies into as few batches as the limit allows, in order. ServiceError MESSAGE_TOO_LARGE: one fits none.
+
+    head: what stands in front of the body of each event (event_head).
+    """
     batch = EventBatch(max_size_bytes, partition_key=partition_key)
     for body in bodies:
-        if batch.try_add(body):
+        message = head + data_section(body)
+        if batch.try_add_message(message):
             continue
         if batch.count:
             yield batch
         batch = EventBatch(max_size_bytes, partition_key=partition_key)
-        if not batch.try_add(body):
+        if not batch.try_add_message(message):
             raise ServiceError(
                 MESSAGE_TOO_LARGE,
                 f"an event of {len(body)} bytes does not fit the limit of {max_size_bytes} bytes: make it smaller",
@@ -88,9 +94,14 @@ def batches_of(
 
 def encode_event(body: bytes, properties: Mapping[str, object] | None = None) -> bytes:
     """One encoded message: application properties if there are any, then the body as a data section."""
-    if not properties:
-        return data_section(body)
-    return encode(Described(_APPLICATION_PROPERTIES, dict(properties))) + data_section(body)
+    return event_head(properties) + data_section(body) if properties else data_section(body)
+
+
+def event_head(properties: Mapping[str, object] | None = None, content_type: str | None = None) -> bytes:
+    """The sections of an encoded message that stand in front of its body; empty when there is nothing to say."""
+    standard = None if content_type is None else Properties(content_type=Symbol(content_type))
+    given = dict(properties) if properties else None
+    return encode_message(Message(properties=standard, application_properties=given))
 
 
 def data_section(content: bytes) -> bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from hubweir.cli.given_settings import config_files, configured
+from hubweir.cli.given_settings import LAST_SECTION, SECTIONS, config_files, configured
 from hubweir.cli.main import hubweir
 from hubweir.cli.serve import serve
 from hubweir.config.problems import EmulatorFileError
@@ -81,3 +82,18 @@ def test_files_are_held_to_the_limits_of_the_settings(tmp_path: Path) -> None:
         config_files(Settings(emulator_config=(str(file),), max_throughput_units=20))
     found = config_files(Settings(emulator_config=(str(file),), max_throughput_units=30))
     assert found.namespaces[0].throughput_units == 30
+
+
+def test_help_begins_with_what_is_given_daily_and_names_each_setting_once() -> None:
+    text = CliRunner().invoke(hubweir, ["serve", "--help"]).output
+    sections = [line[:-1] for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert sections == [*SECTIONS, LAST_SECTION]
+    assert text.index("--data") < text.index("Names and further namespaces:") < text.index("--tls-cert")
+    for line in fields(Settings):
+        assert len(re.findall(rf"^  --{line.name.replace('_', '-')}\b(?!-)", text, re.MULTILINE)) == 1, line.name
+
+
+def test_sections_name_settings_that_are_there() -> None:
+    named = [name for names in SECTIONS.values() for name in names]
+    assert len(named) == len(set(named))
+    assert set(named) <= {line.name for line in fields(Settings)} | {"config"}

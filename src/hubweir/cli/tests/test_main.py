@@ -10,6 +10,7 @@ from hubweir.cli.main import COMMANDS, OUTPUT_CLOSED, hubweir
 from hubweir.cli.tests.typed_commands import Typed
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.testing.running_namespace import RunningNamespace
+from hubweir.testing.server_process import free_ports
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -33,6 +34,31 @@ def test_refusal_is_one_line_and_exit_code_1() -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("hubweir: cannot reach 127.0.0.1:9")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("typed", ["eventhub list", "queue list", "send orders x", "message receive orders"])
+def test_where_nobody_listens_the_line_asks_whether_the_service_runs(typed: str) -> None:
+    [port] = free_ports(1)
+    nobody = f"Endpoint=sb://127.0.0.1:{port};SharedAccessKeyName=a;SharedAccessKey=b;UseDevelopmentEmulator=true"
+    command = [sys.executable, "-m", "hubweir", *typed.split(), "--connection-string", nobody]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("; is `hubweir serve` running there?\n") and len(done.stderr.splitlines()) == 1
+
+
+def test_a_refusal_of_a_service_that_runs_asks_nothing(namespace: RunningNamespace) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "hubweir",
+        "send",
+        "nowhere",
+        "x",
+        "--connection-string",
+        namespace.connection_string(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1 and "running there" not in done.stderr
 
 
 def test_a_mistyped_command_is_shown_under_its_own_name() -> None:

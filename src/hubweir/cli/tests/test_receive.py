@@ -1,6 +1,7 @@
 import base64
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 
 import click
 import pytest
+from azure.eventhub import EventData, EventHubProducerClient
+from azure.eventhub.amqp import AmqpAnnotatedMessage
 from click.testing import CliRunner
 
 from hubweir.cli.main import hubweir
@@ -62,17 +65,24 @@ WITH_CTRL_C = (
 
 
 @contextmanager
-def following(namespace: RunningNamespace, hub: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that follows a hub and has printed the one event that is there."""
-    command = [sys.executable, "-c", WITH_CTRL_C, "receive", hub, "--follow"]
+def reading(namespace: RunningNamespace, *typed: str) -> Iterator[subprocess.Popen[str]]:
+    """A process with a command that reads until Ctrl-C."""
+    command = [sys.executable, "-c", WITH_CTRL_C, *typed]
     environment = {**os.environ, "HUBWEIR_CONNECTION_STRING": namespace.connection_string()}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=environment, text=True, **pipes) as process:  # type: ignore[call-overload]
         try:
-            assert process.stdout.readline() == "here\n"
             yield process
         finally:
             process.kill()
+
+
+@contextmanager
+def following(namespace: RunningNamespace, hub: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that follows a hub and has printed the one event that is there."""
+    with reading(namespace, "receive", hub, "--follow") as process:
+        assert process.stdout is not None and process.stdout.readline() == "here\n"
+        yield process
 
 
 def test_the_end_of_a_followed_hub_is_one_line_and_exit_code_1(
@@ -115,3 +125,39 @@ def test_a_body_that_is_no_text_is_whole_in_the_json(namespace: RunningNamespace
     found = [json.loads(line) for line in lines]
     assert [each["body"] for each in found] == ["text", "größe", None, ""]
     assert [base64.b64decode(each["body_base64"]) for each in found if "body_base64" in each] == [bodies[2]]
+
+
+def test_tail_prints_what_comes_from_now_on_until_ctrl_c(namespace: RunningNamespace, type_command: Typed) -> None:
+    namespace.create_event_hub("tailed", partition_count=1)
+    type_command("send", "tailed", "before")
+    with reading(namespace, "tail", "tailed") as process:
+        assert process.stdout is not None
+        for _ in range(300):  # nothing says when it reads
+            type_command("send", "tailed", "behind")
+            if select.select([process.stdout], [], [], 0.2)[0]:
+                break
+        assert process.stdout.readline() == "behind\n"
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=30)
+    assert process.returncode == 0 and "before" not in printed
+    assert said.endswith((" events\n", "1 event\n"))
+
+
+def test_a_document_has_what_other_clients_send(namespace: RunningNamespace, type_command: Typed) -> None:
+    namespace.create_event_hub("rich", partition_count=1)
+    with EventHubProducerClient.from_connection_string(namespace.connection_string(), eventhub_name="rich") as client:
+        event = EventData("x")
+        event.message_id, event.correlation_id, event.content_type = "m", "c", "text/plain"
+        event.properties = {"count": 3, "name": "tea", b"raw": b"\x00"}
+        valued = AmqpAnnotatedMessage(value_body={"price": 2}, annotations={"mine": "yes"})
+        client.send_event(event)
+        client.send_event(valued)
+    lines = type_command("receive", "rich", "--json", "--count", "2").stdout.splitlines()
+    first, second = (json.loads(line) for line in lines)
+    assert first["properties"] == {"count": 3, "name": "tea", "raw": "AA=="}
+    expected = {"message-id": "m", "correlation-id": "c", "content-type": "text/plain"}
+    assert {name: first["system_properties"].get(name) for name in expected} == expected
+    assert (second["body"], second["body_value"]) == (None, {"price": 2})
+    assert second["system_properties"]["mine"] == "yes"
+    assert not {"x-opt-offset", "x-opt-sequence-number"} & second["system_properties"].keys()
+    assert type_command("receive", "rich", "--count", "2").stdout.splitlines()[1] == '{"price": 2}'

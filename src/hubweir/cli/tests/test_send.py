@@ -1,3 +1,4 @@
+import base64
 import json
 import os
 import re
@@ -81,3 +82,24 @@ def test_a_service_that_is_killed_ends_the_command_with_what_became_of_its_event
         shown = CliRunner().invoke(hubweir, ["eventhub", "show", "cut", "--json"], env=environment)
         stored = json.loads(shown.stdout)["partitions"][0]["last_sequence_number"] + 1
         assert 0 < counts["accepted"] <= stored <= counts["accepted"] + counts.get("perhaps stored", 0)
+
+
+def test_properties_and_content_type_are_those_of_each_event(type_command: Typed) -> None:
+    given = ["--property", "kind=tea", "--property", "table=a=7", "--content-type", "application/json"]
+    sent = type_command("send", "sent", "{}", "[]", "--key", "with properties", *given)
+    assert sent.exit_code == 0
+    events = [event for event in read(type_command) if event["partition_key"] == "with properties"]
+    assert [event["body"] for event in events] == ["{}", "[]"]
+    assert all(event["properties"] == {"kind": "tea", "table": "a=7"} for event in events)
+    assert all(event["system_properties"] == {"content-type": "application/json"} for event in events)
+
+
+def test_a_file_is_one_event_byte_for_byte(type_command: Typed, tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"two\nlines\n")
+    (tmp_path / "two").write_bytes(bytes(range(256)))
+    files = ["--from-file", str(tmp_path / "one"), "--from-file", str(tmp_path / "two")]
+    sent = type_command("send", "sent", "first", *files, "--key", "files")
+    assert sent.output == "3 events accepted by sent\n"
+    events = [event for event in read(type_command) if event["partition_key"] == "files"]
+    assert [event["body"] for event in events] == ["first", "two\nlines\n", None]
+    assert base64.b64decode(str(events[2]["body_base64"])) == bytes(range(256))
