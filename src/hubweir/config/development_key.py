@@ -1,4 +1,8 @@
-"""Everybody knows the development key: with it a service listens on this machine only, unless it is told otherwise."""
+"""Everybody knows the development key: with it a service listens on this machine only, unless it is told otherwise.
+
+Even then it shows its portal, where one key is enough to delete everything, to this machine alone, unless it is told
+that, too.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,24 @@ from hubweir.config.settings import DEVELOPMENT_KEY, BadSetting, Settings
 
 def check_development_key(settings: Settings, keys: Iterable[str]) -> None:
     """Raise BadSetting when one of keys, the namespaces' own, is the development key and strangers could use it."""
-    if DEVELOPMENT_KEY not in keys:
+    host = _exposed_host(settings, keys)
+    if host is None or settings.allow_development_key or settings.profile == "official-emulator":
         return
-    if settings.allow_development_key or settings.profile == "official-emulator":
-        return
-    for host in settings.host:
-        if not is_loopback(host):
-            raise BadSetting(
-                f"host {host} can be reached from other machines, and everybody knows the development key "
-                f"{DEVELOPMENT_KEY}: give a key of your own, or --allow-development-key if that is meant"
-            )
+    raise BadSetting(
+        f"host {host} can be reached from other machines, and everybody knows the development key "
+        f"{DEVELOPMENT_KEY}: give a key of your own, or --allow-development-key if that is meant"
+    )
+
+
+def has_portal(settings: Settings, keys: Iterable[str]) -> bool:
+    """Whether `/portal` is served. keys: the namespaces' own."""
+    return settings.portal == "on" or (settings.portal == "auto" and _exposed_host(settings, keys) is None)
+
+
+def _exposed_host(settings: Settings, keys: Iterable[str]) -> str | None:
+    """The host by which strangers could use the development key; None: there is none."""
+    exposed = (host for host in settings.host if not is_loopback(host))
+    return next(exposed, None) if DEVELOPMENT_KEY in keys else None
 
 
 def is_loopback(host: str) -> bool:

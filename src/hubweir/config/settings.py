@@ -57,6 +57,11 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
     )
     tls_cert: str = setting("", "PEM file of the certificate and its chain; empty: a development certificate is made")
     tls_key: str = setting("", "PEM file of the certificate's key")
+    portal: str = setting(
+        "auto",
+        "pages for people at /portal: on, off, or auto, which is on unless other machines could sign in with the "
+        "development key",
+    )
     plain_without_tls: bool = setting(
         False,
         "SASL PLAIN, which shows a key, is taken from other machines without TLS too; always so in official-emulator",
@@ -143,6 +148,8 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
             raise BadSetting(f"loop is {self.loop!r}; auto, uvloop and asyncio exist")
         if self.broker_seam not in ("call", "socket"):
             raise BadSetting(f"broker_seam is {self.broker_seam!r}; call and socket exist")
+        if self.portal not in ("auto", "on", "off"):
+            raise BadSetting(f"portal is {self.portal!r}; auto, on and off exist")
         if self.profile not in PROFILES:
             raise BadSetting(f"profile is {self.profile!r}; {', '.join(PROFILES)} exist")
         if self.lone_receives and self.profile != DEVELOPMENT.name:

@@ -19,6 +19,7 @@ from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.application import Application
 from hubweir.service.certificate import ServiceCertificate
+from hubweir.service.portal_on_demand import PortalOnDemand
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +37,9 @@ class Listeners:
         loop_turn: LoopTurn,
         *,
         is_ready: Callable[[], bool],
+        has_portal: bool = False,
     ) -> None:
-        """Listens to nothing yet. is_ready: what /ready answers."""
+        """Listens to nothing yet. is_ready: what /ready answers. has_portal: whether /portal is served."""
         connections, drivers = Connections(process), OpenConnections(loop_turn)
 
         def new_connection(peer: str, host: str = "") -> AmqpDriver:
@@ -48,7 +50,8 @@ class Listeners:
         self._process = process
         self._connections = connections
         self._drivers = drivers
-        self._http = HttpDriver(Application(process, is_ready), amqp=new_connection, limits=settings)
+        portal = PortalOnDemand(process).answer if has_portal else None
+        self._http = HttpDriver(Application(process, is_ready, portal), amqp=new_connection, limits=settings)
         self._switch = PortSwitch(
             amqp=new_connection, http=self._http.new_protocol, tls=certificate.tls, limits=settings
         )

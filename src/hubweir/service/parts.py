@@ -15,7 +15,7 @@ from hubweir.alarms import Alarms
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.broker.broker import Broker
 from hubweir.broker.capture.places import CapturePlaces
-from hubweir.config.development_key import check_development_key
+from hubweir.config.development_key import check_development_key, has_portal
 from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of, namespaces_at_start
 from hubweir.config.settings import Settings
@@ -188,7 +188,12 @@ class Parts:
     def _new_listeners(self) -> Listeners:
         """Not listening yet. It takes what brokers push from now on, so it is there before any gateway has readers."""
         listeners = Listeners(
-            self.settings, self.process, self._certificate, self._env.loop_turn, is_ready=lambda: self.ready
+            self.settings,
+            self.process,
+            self._certificate,
+            self._env.loop_turn,
+            is_ready=lambda: self.ready,
+            has_portal=has_portal(self.settings, [each.key for each in self.namespaces]),
         )
         self._ends.push_async_callback(listeners.close, grace_ms=self.settings.stop_grace_ms)
         return listeners

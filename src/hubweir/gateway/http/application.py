@@ -1,14 +1,14 @@
 """The HTTP door as one ASGI application: the life of a request from its path to its answer.
 
-Path → health page, or namespace → route → token → handler. Errors of the table become their status and the service's
-XML body; what escapes besides is a fault of ours, logged here and answered with 500. Nothing else of a request is
-logged: a head holds tokens. WebSockets never come here: the driver takes their connection over.
+Path → health page, portal, or namespace → route → token → handler. Errors of the table become their status and the
+service's XML body; what escapes besides is a fault of ours, logged here and answered with 500. Nothing else of a
+request is logged: a head holds tokens. WebSockets never come here: the driver takes their connection over.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from hubweir.auth.claims import Claims
@@ -34,11 +34,19 @@ _BEARER = "bearer "
 NO_CONTENT = 204
 
 
-class Application:
-    """See the module's text. is_running: see Health."""
+Portal = Callable[[Request], Awaitable[Response]]
+PORTAL = "portal"
 
-    def __init__(self, process: GatewayProcess, is_running: Callable[[], bool]) -> None:
+
+class Application:
+    """See the module's text. is_running: see Health. portal: answers what is asked of `/portal`; None: there is none.
+
+    An entity may have that name: a request with a token is for the entity, since browsers send the portal none.
+    """
+
+    def __init__(self, process: GatewayProcess, is_running: Callable[[], bool], portal: Portal | None = None) -> None:
         self._process = process
+        self._portal = portal
         self._health = Health(is_running, process.alarms)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,8 +56,11 @@ class Application:
         gateway = self._process.default
         try:
             request = read_request(scope, receive)
-            gateway = self._gateway_of(request)
-            response = await self._answer(gateway, request)
+            if self._portal is not None and request.segments[:1] == (PORTAL,) and _token_of(request) is None:
+                response = await self._portal(request)
+            else:
+                gateway = self._gateway_of(request)
+                response = await self._answer(gateway, request)
         except ClientGone:
             return
         except (ServiceError, HttpRefusal) as refusal:
@@ -154,4 +165,5 @@ def read_request(scope: Scope, receive: Receive) -> Request:
         fields=[(name, value) for name, (_, value) in zip(names, headers, strict=True)],
         base_uri=f"{scope['scheme']}://{host}",
         receive=receive,
+        peer=client[0] if (client := scope.get("client")) else "",
     )

@@ -46,7 +46,8 @@ class Request:
     """A request whose head was read. segments: of the path, decoded once, in the case they came.
 
     headers: by name in lower case; the last of several. fields: all of them as the peer spelt them, in order.
-    is_management: its route is one of management, whose errors have a SubCode.
+    is_management: its route is one of management, whose errors have a SubCode. peer: the address that it came from, ""
+    where that is not known.
     """
 
     method: str
@@ -58,6 +59,7 @@ class Request:
     receive: Receive = field(repr=False)
     body_was_asked_for: bool = False
     is_management: bool = False
+    peer: str = ""
 
     def header(self, name: bytes) -> str | None:
         """A header's text, or None; bytes that are no UTF-8 are refused with 400."""

@@ -1,0 +1,33 @@
+"""What a person may go to: the pages of the namespace, and the tabs of an entity, as far as their rights go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hubweir.namespace.entity import AnyEntity, EntityKind
+from hubweir.namespace.rights import Rights
+
+
+@dataclass(frozen=True, slots=True)
+class NavigationItem:
+    """A link to a page. kinds: of the entities that have it; none: it is a page of the namespace."""
+
+    page: str
+    label: str
+    right: Rights
+    kinds: Sequence[EntityKind] = ()
+
+
+NAMESPACE_PAGES: tuple[NavigationItem, ...] = ()
+_ALL = tuple(EntityKind)
+TABS = (
+    NavigationItem("entity", "Overview", Rights.ALL, _ALL),
+    NavigationItem("consumer-groups", "Consumer groups", Rights.MANAGE, (EntityKind.EVENT_HUB,)),
+    NavigationItem("settings", "Settings", Rights.MANAGE, _ALL),
+)
+
+
+def tabs_of(entity: AnyEntity, may: Callable[[Rights, str], bool]) -> list[NavigationItem]:
+    """The tabs of an entity. may: whether somebody has a right on the entity of a name."""
+    return [item for item in TABS if entity.kind in item.kinds and may(item.right, entity.name)]

@@ -1,0 +1,74 @@
+"""The pages of the portal: one table of method, page and the right that it needs. Nothing else is served.
+
+Of an entity's page the right is asked at the entity, before anybody looks whether it exists; of others at the
+namespace. Of several rights any one is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from hubweir.gateway.http.exchange import Response
+from hubweir.namespace.rights import Rights
+from hubweir.portal import (
+    consumer_group_pages,
+    creation,
+    deletion,
+    entity_lists,
+    entity_pages,
+    namespace_overview,
+    settings_pages,
+)
+from hubweir.portal.visit import Visit
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoute:
+    """One line of the table. is_of_entity: the rest of the path is an entity's name; else there is no rest.
+
+    is_open: whoever is signed in may, and the page shows what their rights allow.
+    """
+
+    method: str
+    page: str
+    right: Rights
+    handler: Handler
+    is_of_entity: bool = False
+    is_open: bool = False
+
+
+_MANAGE, _ANY = Rights.MANAGE, Rights.ALL
+ROUTES = (
+    PageRoute("GET", "", _ANY, namespace_overview.overview, is_open=True),
+    PageRoute("GET", "open", _ANY, namespace_overview.open_entity, is_open=True),
+    PageRoute("GET", "event-hubs", _MANAGE, entity_lists.event_hubs),
+    PageRoute("GET", "queues", _MANAGE, entity_lists.queues),
+    PageRoute("GET", "topics", _MANAGE, entity_lists.topics),
+    PageRoute("GET", "entity", _ANY, entity_pages.entity, is_of_entity=True),
+    PageRoute("GET", "fragments", _MANAGE, entity_pages.fragments, is_of_entity=True),
+    PageRoute("GET", "create-event-hub", _MANAGE, creation.new_event_hub),
+    PageRoute("POST", "create-event-hub", _MANAGE, creation.create_event_hub),
+    PageRoute("GET", "create-queue", _MANAGE, creation.new_queue),
+    PageRoute("POST", "create-queue", _MANAGE, creation.create_queue),
+    PageRoute("GET", "create-topic", _MANAGE, creation.new_topic),
+    PageRoute("POST", "create-topic", _MANAGE, creation.create_topic),
+    PageRoute("GET", "create-subscription", _MANAGE, creation.new_subscription, is_of_entity=True),
+    PageRoute("POST", "create-subscription", _MANAGE, creation.create_subscription, is_of_entity=True),
+    PageRoute("GET", "settings", _MANAGE, settings_pages.settings, is_of_entity=True),
+    PageRoute("POST", "settings", _MANAGE, settings_pages.change_settings, is_of_entity=True),
+    PageRoute("GET", "delete", _MANAGE, deletion.ask_delete, is_of_entity=True),
+    PageRoute("POST", "delete", _MANAGE, deletion.delete, is_of_entity=True),
+    PageRoute("GET", "consumer-groups", _MANAGE, consumer_group_pages.groups, is_of_entity=True),
+    PageRoute("POST", "consumer-groups", _MANAGE, consumer_group_pages.add_group, is_of_entity=True),
+    PageRoute("POST", "delete-consumer-group", _MANAGE, consumer_group_pages.delete_group, is_of_entity=True),
+)
+
+
+def find_page(method: str, page: str) -> tuple[PageRoute | None, list[str]]:
+    """The route of a page for a method, and the methods that the page takes: none, there is no such page."""
+    of_page = [route for route in ROUTES if route.page == page]
+    wanted = "GET" if method == "HEAD" else method
+    return next((route for route in of_page if route.method == wanted), None), [route.method for route in of_page]

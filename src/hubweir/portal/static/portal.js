@@ -1,0 +1,56 @@
+// What pages do that HTML cannot: ask before a deletion, copy a text, draw a chart. Everything else works without it.
+"use strict";
+
+document.addEventListener("submit", (event) => {
+  const question = event.target.dataset.confirm;
+  if (question && !window.confirm(question)) event.preventDefault();
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-copy]");
+  if (!button) return;
+  const source = document.getElementById(button.dataset.copy);
+  const text = "value" in source ? source.value : source.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Browsers lend the clipboard to pages of TLS or this machine alone: there the text is selected, to be copied by hand.
+    if (source.select) source.select();
+    else window.getSelection().selectAllChildren(source);
+    return;
+  }
+  const before = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = before; }, 1500);
+});
+
+// A chart is a table whose figures are drawn above it: <table data-chart> with times in data-ms and series in columns.
+function draw(table) {
+  if (!window.uPlot || table.dataset.drawn) return;
+  table.dataset.drawn = "1";
+  const rows = [...table.tBodies[0].rows];
+  if (rows.length < 2) return;
+  const heads = [...table.tHead.rows[0].cells].slice(1);
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const colours = [colour("--accent"), colour("--good"), colour("--warn")];
+  const data = [rows.map((row) => Number(row.dataset.ms) / 1000)];
+  const series = [{}];
+  heads.forEach((head, index) => {
+    if (!head.dataset.series) return;
+    data.push(rows.map((row) => Number(row.cells[index + 1].dataset.value)));
+    series.push({ label: head.textContent, stroke: colours[series.length - 1], width: 2, points: { size: 5 } });
+  });
+  const box = document.createElement("div");
+  box.className = "chart";
+  box.setAttribute("aria-hidden", "true");
+  const place = table.closest(".table");
+  place.before(box);
+  const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
+  const chart = new window.uPlot({ width: place.clientWidth, height: 220, series, axes: [axis, { ...axis, size: 70 }], legend: { show: true } }, data, box);
+  window.addEventListener("resize", () => chart.setSize({ width: place.clientWidth, height: 220 }));
+}
+
+document.addEventListener("DOMContentLoaded", () => document.querySelectorAll("table[data-chart]").forEach(draw));
+
+// A session that ended while a page was open: htmx follows hx-redirect; nothing else is left to do.

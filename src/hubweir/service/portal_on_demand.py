@@ -1,0 +1,44 @@
+"""The portal, loaded when somebody first asks for it: a service that nobody looks at carries none of it.
+
+Loading takes a moment, in a thread: the loop goes on meanwhile. Requests that come until then wait for it together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from hubweir.env import Lane, Result
+from hubweir.gateway.gateway_process import GatewayProcess
+from hubweir.gateway.http.exchange import Request, Response
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+class PortalOnDemand:
+    """See the module's text."""
+
+    def __init__(self, process: GatewayProcess) -> None:
+        self._process = process
+        self._loaded: asyncio.Future[Answer] | None = None
+
+    async def answer(self, request: Request) -> Response:
+        """The portal's answer to a request whose path begins with `portal`."""
+        if self._loaded is None:
+            self._loaded = asyncio.get_running_loop().create_future()
+            self._process.env.offload(Lane.MAINTENANCE, self._load, self._done)
+        answer = await asyncio.shield(self._loaded)
+        return await answer(request)
+
+    def _load(self) -> Answer:
+        from hubweir.portal.portal import Portal
+
+        return Portal(self._process).answer
+
+    def _done(self, loaded: Result[Answer]) -> None:
+        assert self._loaded is not None, "it was asked for"
+        try:
+            self._loaded.set_result(loaded.value())
+        except ImportError as error:
+            self._loaded.set_exception(error)
+            self._loaded = None  # the next request tries again
