@@ -18,6 +18,7 @@ from typing import Protocol
 
 from hubweir.counters import Counters
 from hubweir.env import Timer
+from hubweir.service_log import ALARM, ALARM_OVER, ALARM_STANDS, LineKind, Value
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +153,7 @@ class Alarms:
             self._counters["alarms.begun"] += 1
             self._count()
             self._lines_of(key).begun += 1
-        self._say(key, kind.level, f"alarm ({kind.name}): {alarm}")
+        self._say(key, ALARM, kind.level, about=about, text=text)
 
     def end(self, kind: AlarmKind, about: str) -> None:
         """It is over; nothing when it does not stand."""
@@ -160,7 +161,7 @@ class Alarms:
         if alarm is not None and not self._closed:
             self._count()
             seconds = (self._env.monotonic_ms() - alarm.began_ms) / 1000
-            self._say((kind.name, about), logging.INFO, f"alarm over after {seconds:.1f} s ({kind.name}): {about}")
+            self._say((kind.name, about), ALARM_OVER, logging.INFO, about=about, seconds=seconds, often=None)
 
     def end_all(self, about: str) -> None:
         """Whatever it was about is gone."""
@@ -213,11 +214,11 @@ class Alarms:
             key: lines for key, lines in known if lines.timer is not None or now_ms - lines.since_ms < QUIET_MS
         }
 
-    def _say(self, key: _Key, level: int, line: str) -> None:
+    def _say(self, key: _Key, line: LineKind, level: int, **fields: Value) -> None:
         lines = self._lines_of(key)
         if lines.said < LINES_AT_ONCE:
             lines.said += 1
-            logger.log(level, "%s", line)
+            line.say(logger, level=level, alarm=key[0], **fields)
             return
         lines.left_out += 1
         if lines.timer is None:
@@ -231,6 +232,6 @@ class Alarms:
         often = f"begun {lines.begun} times in {QUIET_MS // 1000} s, {lines.left_out} lines left out"
         name, about = key
         if alarm is None:
-            logger.warning("alarm over, %s (%s): %s", often, name, about)
+            ALARM_OVER.say(logger, level=logging.WARNING, alarm=name, about=about, seconds=None, often=often)
         else:
-            logger.log(alarm.kind.level, "alarm stands, %s (%s): %s", often, name, alarm)
+            ALARM_STANDS.say(logger, level=alarm.kind.level, alarm=name, about=about, text=alarm.text, often=often)

@@ -21,7 +21,9 @@ def floors_table() -> str:
             below = ", ".join(table["may"][folder])
             first, last = (name, floor["without"]) if place == 0 else ("", "")
             rows.append(f"| {first} | `{folder}` | {below} | {last} |".replace("|  |", "| |"))
-    return "\n".join([*rows, "| ground | `errors`, `env`, `limits`, `counters`, `alarms` | | anything of ours |"])
+    return "\n".join(
+        [*rows, "| ground | `errors`, `env`, `limits`, `counters`, `service_log`, `alarms` | | anything of ours |"]
+    )
 
 
 def test_the_floors_are_shown_as_they_are() -> None:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 from pathlib import Path
 
 import click
@@ -17,8 +16,10 @@ from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.service.event_loop import loop_factory
+from hubweir.service.log_output import LogOutput, begin_log
 from hubweir.service.parts import Parts
 from hubweir.service.service import Service
+from hubweir.service.service_life import ServiceLife
 
 logger = logging.getLogger(__name__)
 
@@ -36,29 +37,32 @@ def serve(config: Path | None, **flags: object) -> None:
     Without flags it listens on 127.0.0.1, keeps its data in ./hubweir-data and has the namespace hubweir with the
     development key. It prints connection strings to paste and, when clients may come, the line "hubweir is ready".
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     settings, said = configured(flags, os.environ, config)
+    output = begin_log(settings.log_level, settings.log_format)
     with asyncio.Runner(loop_factory=loop_factory(settings.loop)) as runner:
-        runner.run(_serve(settings, said))
+        runner.run(_serve(settings, said, output))
 
 
-async def _serve(settings: Settings, said: SaidNamespaces) -> None:
+async def _serve(settings: Settings, said: SaidNamespaces, output: LogOutput) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    output.follow(loop)
+    life = ServiceLife(settings)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     # A terminal that goes away sends it too, and must not take the service with it: ignored until there is a service.
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
     service = await _started(settings, said)
     loop.add_signal_handler(signal.SIGHUP, service.read_certificate)
+    life.ready(service.addresses)
     for line in greeting(service):
         _say(line)
     _say(READY_LINE)
     if settings.profile == "official-emulator" or settings.emulator_config:
         _say(EMULATOR_READY_LINE)
     await stop.wait()
-    _say("stopping: what was received is being settled", err=True)
+    life.stopping()
     await service.stop()
-    _say("stopped", err=True)
+    life.stopped()
 
 
 async def _started(settings: Settings, said: SaidNamespaces) -> Parts:

@@ -21,6 +21,8 @@ from hubweir.namespace.tiers import DEVELOPMENT, PROFILES
 # Known to everyone who reads the documentation of the official emulators; good on a loopback address only.
 DEVELOPMENT_KEY = "SAS_KEY_VALUE"
 ROOT_RULE = "RootManageSharedAccessKey"
+LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_FORMATS = ("text", "json")
 
 
 class BadSetting(HubweirError):
@@ -120,6 +122,10 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
     offload_threads: int = setting(12, "threads for writes and syncs, and as many for cold reads", least=8, most=16)
     stop_grace_ms: int = setting(5_000, "time to settle what was received when the service stops", least=0, most=60_000)
 
+    # Its log, on standard error
+    log_level: str = setting("info", "lines of the log from this level on: debug, info, warning or error")
+    log_format: str = setting("text", "form of the log's lines: text for people, or json for programs")
+
     # Capture
     capture_folder: str = setting("", "folder of captured files; empty: the folder capture below the data folder")
     capture_storage: str = setting(
@@ -146,6 +152,10 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
             )
         if self.loop not in ("auto", "uvloop", "asyncio"):
             raise BadSetting(f"loop is {self.loop!r}; auto, uvloop and asyncio exist")
+        if self.log_level not in LOG_LEVELS:
+            raise BadSetting(f"log_level is {self.log_level!r}; {', '.join(LOG_LEVELS)} exist")
+        if self.log_format not in LOG_FORMATS:
+            raise BadSetting(f"log_format is {self.log_format!r}; {' and '.join(LOG_FORMATS)} exist")
         if self.broker_seam not in ("call", "socket"):
             raise BadSetting(f"broker_seam is {self.broker_seam!r}; call and socket exist")
         if self.portal not in ("auto", "on", "off"):

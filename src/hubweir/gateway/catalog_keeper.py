@@ -29,12 +29,15 @@ from hubweir.broker.turns import Turns
 from hubweir.env import Env, Timer
 from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.gateway.brokers import Brokers
+from hubweir.gateway.catalog_lines import CatalogLines
 from hubweir.gateway.entity_logs import LogCommands, SubscriptionLogs, logs_of
 from hubweir.namespace.catalog_followers import CatalogFollowers
 from hubweir.namespace.catalog_writer import CatalogWriter, OnNamespace, OnRemoved, OnRules, OnSubscriptionRule
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.changes import EntityChange, NamespaceChange, RuleChange
 from hubweir.namespace.entity import AnyEntity, Entity, EntityDescription, EntityStatus, of_kind
+from hubweir.namespace.namespace_description import NamespaceDescription
+from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 
@@ -57,6 +60,7 @@ class CatalogKeeper:
         self._namespace = writer.namespace
         self._brokers = brokers
         self._env = env
+        self._lines = CatalogLines(writer.namespace)
         self.on_removed: Callable[[AnyEntity], None] = _nobody_holds
         self._turns = Turns()  # by entity id
         self._taken_back: set[str] = set()  # ids of entities that are not to be made after all
@@ -171,6 +175,7 @@ class CatalogKeeper:
                 on_done(result)
                 return
             (known,) = before
+            self._lines.changed(known, result.description)
             told = logs_of(replace(result, description=known), self._namespace).change()
             # Settings that are set again are told again: a capture that waits for its next try tries at once.
             is_set = result.description.changed_at_ms != known.changed_at_ms
@@ -183,7 +188,13 @@ class CatalogKeeper:
 
     def change_rules(self, name: str | None, change: RuleChange, on_done: OnRules) -> None:
         """Change the authorization rules of an entity, or with None of the namespace. It bites at once."""
-        self._writer.change_rules(name, change, on_done)
+
+        def changed(result: RuleLevel | ServiceError) -> None:
+            if not isinstance(result, ServiceError):
+                self._lines.rules_changed(result)
+            on_done(result)
+
+        self._writer.change_rules(name, change, changed)
 
     def put_subscription_rule(
         self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule, *, replaces: bool
@@ -197,6 +208,7 @@ class CatalogKeeper:
             if isinstance(result, ServiceError):
                 on_done(result)
             else:
+                self._lines.subscription_rule(subscription, result.name)
                 self._tell_rules(subscription, lambda logs: logs.put_rule(result), result, on_done)
 
         self._writer.put_rule(subscription, rule, put, replaces=replaces)
@@ -208,6 +220,7 @@ class CatalogKeeper:
             if refused is not None:
                 on_done(refused)
             else:
+                self._lines.subscription_rule(subscription, name, removed=True)
                 self._tell_rules(subscription, lambda logs: logs.remove_rule(name), None, on_done)
 
         self._writer.remove_rule(subscription, name, removed)
@@ -230,7 +243,14 @@ class CatalogKeeper:
 
     def describe(self, change: NamespaceChange, on_done: OnNamespace) -> None:
         """Change what the namespace is, and which throughput units it holds."""
-        self._writer.describe(change, on_done)
+        before = self._namespace.description
+
+        def described(result: NamespaceDescription | ServiceError) -> None:
+            if not isinstance(result, ServiceError):
+                self._lines.described(before, result)
+            on_done(result)
+
+        self._writer.describe(change, described)
 
     def record_usage(self, hours: Sequence[tuple[int, ...]], oldest_hour_ms: int, on_done: OnNamespace) -> None:
         """Record what the namespace used; see CatalogWriter."""
@@ -286,6 +306,7 @@ class CatalogKeeper:
                 logger.error("%s is made and cannot be served: %s", entity.description.title, result.text)
                 on_done(_later(f"{entity.description.title} is not served yet: the catalog cannot be written now"))
             else:
+                self._lines.created(result.description)
                 on_done(result.description)
 
         def made(refusals: list[Refusal]) -> None:
@@ -385,6 +406,7 @@ class CatalogKeeper:
                 logger.error("%s is removed and still in the catalog: %s", entity.description.title, result.text)
                 on_done(_later(text))
             else:
+                self._lines.deleted(result.description)
                 on_done(result.description)
 
         def removed(refusals: list[Refusal]) -> None:

@@ -40,7 +40,7 @@ from hubweir.gateway.management_rate import ManagementRate
 from hubweir.gateway.management_view import ManagementView
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.receive_slots import ReceiveSlots
-from hubweir.gateway.refusals import RefusalLog, Refusals
+from hubweir.gateway.refusals import Refusals
 from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings, LinkSettings
 from hubweir.gateway.subscription_rule_management import SubscriptionRuleManagement
@@ -81,7 +81,6 @@ class SharedProcess(Protocol):
     held_runs: HeldRuns
     large_turns: HeldRuns
     receive_slots: ReceiveSlots
-    refusal_log: RefusalLog
     supervisor: BrokerClient | None
 
     def add_gateway(self, gateway: Gateway) -> None:
@@ -110,7 +109,6 @@ class Gateway:
         self.counters = process.counters
         self.refusals = Refusals(
             env,
-            process.refusal_log,
             namespace=settings.namespace,
             process_id=process.process_id,
             kind_of=namespace.kind_of,

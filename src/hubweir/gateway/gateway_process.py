@@ -21,7 +21,6 @@ from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.gateway import Gateway, SharedProcess
 from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.receive_slots import ReceiveSlots
-from hubweir.gateway.refusals import RefusalLog
 from hubweir.gateway.settings import LinkSettings
 from hubweir.gateway.transaction_endings import TransactionEndings
 from hubweir.limits import GatewayLimits
@@ -62,7 +61,6 @@ class GatewayProcess(SharedProcess):
         self.transactions_budget = ProcessBudget(limits.process_budget_bytes // 4)
         self.transaction_endings = TransactionEndings(brokers, process_id, self.has_log)
         self.held_runs = HeldRuns()
-        self.refusal_log = RefusalLog(env)
         self.large_turns = HeldRuns(LARGE_TURNS_BYTES)
         self.receive_slots = ReceiveSlots()
         self.gateways: list[Gateway] = []

@@ -21,6 +21,7 @@ from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.gateway.append_queue import PendingAppend, Taker
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.catalog_keeper import CatalogKeeper
+from hubweir.gateway.throttle_lines import ThrottleLines
 from hubweir.limits import UnitsLimits
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.namespace import Namespace
@@ -62,6 +63,7 @@ class NamespaceUnits:
         self._alarms = alarms
         self._recorded: Rows = {row[0]: row for row in namespace.usage}
         self._capped = False
+        self._throttle_lines = ThrottleLines(env, namespace.description.name)
         self.other_connections = 0  # those of processes that follow are told to each of them
         now_ms = env.monotonic_ms()
         rows = {"format": FORMAT, "hours": [list(row) for row in namespace.usage]}
@@ -89,6 +91,7 @@ class NamespaceUnits:
             self._write_raises()
         if isinstance(admitted, Busy):
             error = admission.busy_error(admitted)
+            self._throttle_lines.refused(error.text)
             pending.answered(Refusal(error.condition, error.text))
             return
         pending.units, pending.admitted = self, admitted

@@ -34,6 +34,7 @@ from hubweir.namespace.tiers import PROFILES
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.data_folder import store_folder
 from hubweir.service.event_loop import loop_factory
+from hubweir.service.log_output import LogOutput, begin_log
 from hubweir.service.part_settings import capture_places, gateway_settings
 from hubweir.service.parts import Parts, unusable
 from hubweir.service.process_door import ProcessDoor
@@ -209,8 +210,9 @@ class BrokerProcess(Parts):
                 await self._listeners.close(grace_ms=self.settings.stop_grace_ms)
 
 
-async def _run(start: ProcessStart) -> None:
+async def _run(start: ProcessStart, output: LogOutput) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    output.follow(loop)
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_signal_handler(signal.SIGINT, lambda: None)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
@@ -223,11 +225,11 @@ async def _run(start: ProcessStart) -> None:
 def main() -> None:
     """The whole life of the process; exit code 1 when it cannot start, and the log says why."""
     start = ProcessStart.decode(sys.stdin.buffer.read())
-    shown = f"%(asctime)s %(levelname)s process {start.index} %(name)s: %(message)s"
-    logging.basicConfig(level=logging.INFO, format=shown, stream=sys.stderr)
+    settings = start.settings
+    output = begin_log(settings.log_level, settings.log_format, process=start.index)
     try:
-        with asyncio.Runner(loop_factory=loop_factory(start.settings.loop)) as runner:
-            runner.run(_run(start))
+        with asyncio.Runner(loop_factory=loop_factory(settings.loop)) as runner:
+            runner.run(_run(start, output))
     except HubweirError as error:
         logger.error("it ends: %s", error)  # the text is for people
         os._exit(1)

@@ -20,6 +20,7 @@ from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.application import Application
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.portal_on_demand import PortalOnDemand
+from hubweir.service_log import READ_AGAIN
 
 logger = logging.getLogger(__name__)
 
@@ -84,9 +85,10 @@ class Listeners:
             try:
                 files, self._switch.tls = read.value()
             except (BadCertificate, OSError) as error:
-                logger.error("the certificate stays as it was: %s", error)
+                outcome = f"stays as it was: {error}"
+                READ_AGAIN.say(logger, level=logging.ERROR, what="the certificate", outcome=outcome)
             else:
-                logger.info("the certificate was read again: %s", files.certificate)
+                READ_AGAIN.say(logger, what="the certificate", outcome=f"read from {files.certificate}")
 
         self._process.env.offload(Lane.MAINTENANCE, self.certificate.read, taken)
 

@@ -6,14 +6,15 @@ from hubweir.amqp.transport.serial_number import MODULUS, distance
 
 
 class SenderCredit:
-    """Credit as a sender counts it. delivery_count: deliveries started so far (wraps)."""
+    """Credit as a sender counts it. delivery_count: deliveries started so far (wraps), with those of `skipped`."""
 
-    __slots__ = ("credit", "delivery_count", "drain")
+    __slots__ = ("credit", "delivery_count", "drain", "skipped")
 
     def __init__(self, initial_delivery_count: int) -> None:
         self.delivery_count = initial_delivery_count
         self.credit = 0
         self.drain = False
+        self.skipped = 0
 
     def on_flow(self, link_credit: int, delivery_count: int | None, drain: bool, initial_delivery_count: int) -> None:
         """Take the receiver's new grant.
@@ -33,6 +34,7 @@ class SenderCredit:
 
     def use_up(self) -> None:
         """Act as if the rest had been sent: the answer to drain."""
+        self.skipped += self.credit
         self.spend(self.credit)
 
 

@@ -77,6 +77,12 @@ class SenderLink(Link):
             self.session.settlement.answer(self.session, ranges, outcome)
 
     @property
+    def deliveries(self) -> int:
+        """How many deliveries were started on it (wraps)."""
+        credit = self.sender_credit
+        return (credit.delivery_count - self._initial_delivery_count - credit.skipped) % MODULUS
+
+    @property
     def credit(self) -> int:
         """How many deliveries the receiver still takes."""
         return self.sender_credit.credit

@@ -7,10 +7,12 @@ first. Reading the log here is no reader of a consumer group and no egress.
 
 Any failure (a destination that is away, a full disk) is waited out, ever longer, and the same step is done again from
 the intent on. After a crash: see capture/capture_mark.py.
+Long because the steps of one file, and what may fail of each, are one thing to read.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -27,6 +29,9 @@ from hubweir.env import Lane, Result
 from hubweir.errors import CorruptStore, HubweirError
 from hubweir.messaging_store.log import Log, Refused, Run
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
+from hubweir.service_log import CAPTURED_FILE
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -45,6 +50,7 @@ class CaptureRunner:
         self._env = tools.env
         self._log = log
         self._capture = capture
+        self._name = name
         self._deadlines = tools.deadlines
         self._next_look: Deadline | None = None
         self._busy = False
@@ -296,6 +302,11 @@ class CaptureRunner:
         counters["capture.files"] += 1
         counters["capture.events"] += making.blocks.events
         counters["capture.bytes"] += making.size
+        intent = making.intent
+        CAPTURED_FILE.say(
+            logger, capture=self._name, file=intent.name, events=making.blocks.events, first=intent.first,
+            last=intent.end - 1, bytes=making.size, behind=self.behind_events,
+        )  # fmt: skip
         self._failure.lost(lost)
         self._failure.ended(self.behind_events)
         self._end()

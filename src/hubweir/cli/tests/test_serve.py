@@ -70,7 +70,7 @@ def test_a_service_that_loses_its_terminal_serves_on_and_reads_its_certificate_a
     with ServerProcess(tmp_path / "data") as process:
         assert process.pid is not None
         os.kill(process.pid, signal.SIGHUP)
-        until(lambda: f"the certificate was read again: {tmp_path}" in process.output)
+        until(lambda: f"the certificate: read from {tmp_path}" in process.output)
         with urlopen(f"http://127.0.0.1:{process.port}/ready", timeout=10) as answer:
             assert answer.status == 200
         assert process.stop() == 0

@@ -29,6 +29,8 @@ def test_every_number_is_bounded_on_both_sides(line: "dataclasses.Field[int]") -
         ({"jwt_issuer": "i", "jwt_keys_file": "k", "jwt_audience": ""}, "belong together"),
         ({"loop": "trio"}, "'trio'"),
         ({"broker_seam": "pipe"}, "'pipe'"),
+        ({"log_level": "loud"}, "'loud'; debug, info, warning, error exist"),
+        ({"log_format": "xml"}, "'xml'; text and json exist"),
         ({"key": ""}, "key is empty"),
         ({"lone_receives": True, "profile": "standard"}, "lone_receives is a switch for tests"),
     ],

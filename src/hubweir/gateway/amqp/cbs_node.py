@@ -16,6 +16,7 @@ from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.put_token_rate import PutTokenRate
 from hubweir.gateway.amqp.request_node import RequestNode, text_property
+from hubweir.gateway.refusals import What
 
 PUT_TOKEN, DELETE_TOKEN = "put-token", "delete-token"
 ACCEPTED = 202
@@ -50,7 +51,7 @@ class CbsNode(RequestNode):
                 self._put(message)
             except ServiceError as refusal:
                 self.host.gateway.counters["gateway.tokens_refused"] += 1
-                self.refuse(message, size, refusal)
+                self.refuse(message, size, refusal, what=What.TOKEN)
             else:
                 self.answer(message, size, ACCEPTED, "Accepted")
 

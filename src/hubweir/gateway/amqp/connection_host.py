@@ -39,6 +39,7 @@ from hubweir.drivers.amqp_driver import AmqpDriver, DriverHost
 from hubweir.errors import SERVER_BUSY, STORE_OFFLINE, ServiceError
 from hubweir.gateway.amqp.connection_claims import ConnectionClaims, Lapse
 from hubweir.gateway.amqp.connection_deadlines import ConnectionDeadlines
+from hubweir.gateway.amqp.connection_lines import ConnectionLines
 from hubweir.gateway.amqp.namespace_choice import ChoosingConnection, NamespaceChoice
 from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.open_node import asked_entity, open_node
@@ -73,6 +74,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         self.endpoint = endpoint
         self.peer = peer
         self.owner = Owner(process.process_id, connection_id)
+        self._lines = ConnectionLines(process.env, connection_id, peer)
         # Its parts know it weakly: so it is freed when its driver and the last answer have let it go.
         itself = weakref.proxy(self)
         self.choice = NamespaceChoice(self, process)
@@ -104,9 +106,11 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
     def on_event(self, event: Event) -> None:
         match event:
             case DeliveriesReceived():
+                self._lines.received += event.count
                 if (node := self._node_of(event.link)) is not None:
                     node.deliveries(event)
             case TransactionalReceived():
+                self._lines.received += 1
                 if (node := self._node_of(event.link)) is not None:
                     node.transactional(event)
             case CreditGranted():
@@ -132,6 +136,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             case Opened():
                 self._opened(event)
             case Closed():
+                self._lines.closing(event)
                 self._end()
 
     def on_turn_end(self) -> None:
@@ -253,6 +258,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             self.close(refusal)
             return
         self._deadlines.begin()
+        self._lines.opened(self.endpoint, self.gateway.settings.namespace)
 
     def _attached(self, event: LinkAttached) -> None:
         link = event.link
@@ -264,6 +270,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             return
         link.context = node
         self._nodes[node] = None
+        self._lines.attached(node)
         node.start()
 
     # Inside
@@ -284,6 +291,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
     def _forget(self, node: Node) -> None:
         if self._nodes.pop(node, self) is not self:
             node.link.context = None
+            self._lines.link_over(node)
             node.closed()
 
     def _end(self) -> None:
@@ -301,6 +309,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
                 broker.submit(CloseOwner(self.owner), _nothing)
         self.budget.close()
         self.gateway.connection_left(self)
+        self._lines.closed()
         self._on_over(self)
 
 

@@ -100,9 +100,18 @@ class RequestNode(Node, ABC):
         """Answer a request with success."""
         self._respond(request, size, code, description, None, body)
 
-    def refuse(self, request: Message, size: int, refusal: ServiceError, *, entity: str = "", code: int = 0) -> None:
-        """Answer a request with its refusal; code: another status than the condition's."""
-        error = self.host.describe(What.REQUEST, refusal, entity=entity)
+    def refuse(
+        self,
+        request: Message,
+        size: int,
+        refusal: ServiceError,
+        *,
+        entity: str = "",
+        code: int = 0,
+        what: What = What.REQUEST,
+    ) -> None:
+        """Answer a request with its refusal; code: another status than the condition's. what: for the log."""
+        error = self.host.describe(what, refusal, entity=entity)
         status = code or refusal.condition.management
         self._respond(request, size, status, error.description, str(error.condition), None)
 

@@ -23,6 +23,7 @@ from hubweir.errors import SERVER_BUSY
 from hubweir.gateway.append_queue import PendingAppend, Taker
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.gateway.namespace_units import OnUnits, OnUsage, unused_units
+from hubweir.gateway.throttle_lines import ThrottleLines
 from hubweir.limits import UnitsLimits
 from hubweir.throughput_unit.admission import Admitted, Busy
 from hubweir.throughput_unit.lent_admission import LentAdmission
@@ -65,6 +66,7 @@ class LentUnits:
         self.other_connections = 0
         namespace = source.namespace.description
         self.admission = LentAdmission(namespace.name, units=namespace.units.held or None, now_ms=env.monotonic_ms())
+        self._throttle_lines = ThrottleLines(env, namespace.name)
         self._waiting: deque[_Run] = deque()
         self._is_asking = False
         self._asked_ms = -ASK_GAP_MS
@@ -224,4 +226,5 @@ class LentUnits:
     def _refuse(self, run: _Run, busy: Busy) -> None:
         self.admission.refuse(run.command.size_bytes, run.command.events)
         error = self.admission.busy_error(busy)
+        self._throttle_lines.refused(error.text)
         run.pending.answered(Refusal(error.condition, error.text))

@@ -11,6 +11,8 @@ from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import CapPartitions, Refusal
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.tests.world import Peer, World, event
+from hubweir.gateway.throttle_lines import QUIET_MS
+from hubweir.service_log import THROTTLED
 from hubweir.throughput_unit.usage import HourUsage
 
 
@@ -58,6 +60,19 @@ def test_n_units_let_in_exactly_n_thousand_events_a_second_and_their_burst(units
     stored = sum(hosted.log.bounds.next_index for hosted in world.broker._residents)
     assert stored == units * 1_000 * (seconds + 1)
     assert all(peer.is_attached(link) for link in links)
+
+
+def test_throttling_is_a_line_of_the_log_when_it_begins(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(hubs={"hub": 4})
+    peer = world.trusted_peer()
+    links = senders(peer, 4)
+    change(world, held=1)
+    for _ in range(2):
+        caplog.clear()
+        send_every_ms(world, peer, links, 800)
+        [line] = [record.msg for record in caplog.records if getattr(record.msg, "kind", None) is THROTTLED]
+        assert line.fields["namespace"] == world.namespace.description.name
+        world.run_for(QUIET_MS)
 
 
 def test_without_units_nothing_is_refused_and_everything_is_counted() -> None:

@@ -1,4 +1,4 @@
-"""refusals.py: a line a refusal, as many of each kind as a log can bear."""
+"""refusals.py: a line a refusal, with the reference that the peer sees."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import logging
 
 import pytest
 
-from hubweir.gateway.refusals import LINES, WINDOW_MS, RefusalLog, Refusals, What
+from hubweir.gateway.refusals import Refusals, What
 from hubweir.namespace.entity import EntityKind
+from hubweir.service_log import Line
 from hubweir.testing.simulated_env import SimulatedEnv
 
 TEXT = "There is no such hub."
@@ -21,7 +22,7 @@ def env() -> SimulatedEnv:
 @pytest.fixture
 def refusals(env: SimulatedEnv, caplog: pytest.LogCaptureFixture) -> Refusals:
     caplog.set_level(logging.INFO)
-    return Refusals(env, RefusalLog(env), namespace="ns", process_id=4)
+    return Refusals(env, namespace="ns", process_id=4)
 
 
 def refuse(refusals: Refusals, count: int, what: What = What.ATTACH, symbol: str = "amqp:not-found") -> list[str]:
@@ -39,7 +40,7 @@ def test_a_line_has_the_text_that_the_peer_sees_with_its_id_and_says_who_and_wha
 
 def test_a_reference_names_an_entity_as_its_service_does(env: SimulatedEnv) -> None:
     kinds = {"orders": EntityKind.QUEUE, "news": EntityKind.TOPIC, "news/Subscriptions/all": EntityKind.SUBSCRIPTION}
-    refusals = Refusals(env, RefusalLog(env), namespace="ns", process_id=4, kind_of=kinds.get)
+    refusals = Refusals(env, namespace="ns", process_id=4, kind_of=kinds.get)
     for name, tracker in (
         ("orders", "ns:Queue:orders"),
         ("news", "ns:Topic:news"),
@@ -54,51 +55,19 @@ def test_without_an_entity_the_process_is_the_tracker(refusals: Refusals) -> Non
     assert "SystemTracker:ns:gateway4," in refusals.describe(What.CONNECTION, "amqp:connection:forced", TEXT, peer="p")
 
 
-def test_a_flood_of_one_kind_is_counted_and_hides_no_other(
-    env: SimulatedEnv, refusals: Refusals, caplog: pytest.LogCaptureFixture
+def test_each_condition_of_each_refused_thing_is_counted_apart(
+    refusals: Refusals, caplog: pytest.LogCaptureFixture
 ) -> None:
-    flood = refuse(refusals, 1_000)
-    assert [line.rpartition("orders': ")[2] for line in caplog.messages] == flood[:LINES]
-    caplog.clear()
-    others = refuse(refusals, 1, What.SEND) + refuse(refusals, 1, symbol="amqp:unauthorized-access")
-    assert [line.rpartition("orders': ")[2] for line in caplog.messages] == others
-    caplog.clear()
-    env.run_for(WINDOW_MS)
-    assert caplog.messages == [f"attach refused: amqp:not-found, {1_000 - LINES} more in 60 s, not shown"]
-
-
-def test_a_new_time_begins_with_the_next_refusal_and_nothing_is_left_of_the_last(
-    env: SimulatedEnv, refusals: Refusals, caplog: pytest.LogCaptureFixture
-) -> None:
-    refuse(refusals, LINES + 1)
-    env.run_for(10 * WINDOW_MS)
-    caplog.clear()
-    refuse(refusals, LINES)
-    env.run_for(WINDOW_MS - 1)
-    refuse(refusals, 1)
-    assert len(caplog.messages) == LINES
-    env.run_for(1)
-    assert caplog.messages[-1].endswith(" 1 more in 60 s, not shown")
-    caplog.clear()
-    refuse(refusals, LINES)
-    env.run_for(WINDOW_MS)
-    assert len(caplog.messages) == LINES  # none more, so no line says so
-    env.run(None)  # and no timer is left
-    caplog.clear()
-    refuse(refusals, 1)
-    env.run_for(WINDOW_MS)
-    refuse(refusals, LINES)
-    assert len(caplog.messages) == 1 + LINES
-
-
-def test_two_namespaces_share_what_the_log_of_their_process_bears(
-    env: SimulatedEnv, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    log = RefusalLog(env)
-    for name in ("one", "two"):
-        refuse(Refusals(env, log, namespace=name, process_id=0), LINES)
-    assert len(caplog.messages) == LINES
+    refuse(refusals, 2)
+    refuse(refusals, 1, What.SEND)
+    refuse(refusals, 1, symbol="amqp:unauthorized-access")
+    lines = [record.msg for record in caplog.records]
+    assert [(line.kind.name, line.sort) for line in lines if isinstance(line, Line)] == [
+        ("attach-refused", "amqp:not-found"),
+        ("attach-refused", "amqp:not-found"),
+        ("send-refused", "amqp:not-found"),
+        ("attach-refused", "amqp:unauthorized-access"),
+    ]
 
 
 def test_a_long_text_keeps_its_reference_and_a_peers_characters_make_no_line_of_their_own(

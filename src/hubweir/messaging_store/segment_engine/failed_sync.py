@@ -20,6 +20,7 @@ offline log tries the steps again by itself, under yet another epoch, after 1 s 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
@@ -35,6 +36,9 @@ from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.segment_engine.roll import begins_with, close_failed, superseded_whole
 from hubweir.messaging_store.segment_engine.waiting import Entry, tell
 from hubweir.messaging_store.segment_engine.write_round import check_behind_write
+from hubweir.service_log import REPAIRED
+
+logger = logging.getLogger(__name__)
 
 # Each try takes an epoch and reads the newest segment's end: seldom enough to cost nothing on a disk that stays broken.
 FIRST_RETRY_MS, LAST_RETRY_MS = 1000, 30_000
@@ -130,6 +134,8 @@ class Repair:
         self._is_running, self._left = False, None
         self._commit.go_back(is_synced=True)
         state.health.come_back()
+        text = f"it goes on behind a failure in a new segment, at record {state.visible.index}"
+        REPAIRED.say(logger, log=state.about, text=f"{text}, writer epoch {state.writer_epoch}; {len(waiting)} refused")
         if self._is_told:
             state.alarms.end(LOG_OFFLINE, state.about)
             state.counters["log.offline_healed"] += 1

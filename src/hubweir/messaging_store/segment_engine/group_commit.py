@@ -16,6 +16,7 @@ Long because one machine says what the next write carries: in both modes, after 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -42,6 +43,11 @@ from hubweir.messaging_store.segment_engine.roll import (
 from hubweir.messaging_store.segment_engine.waiting import Entry, EntryQueue, SyncWaiters, tell, tell_fenced
 from hubweir.messaging_store.segment_engine.write_round import FencedBehindWrite, WriteRound, check_behind_write
 from hubweir.messaging_store.tail import TailRun
+from hubweir.service_log import ROLL, SLOW_SYNC
+
+logger = logging.getLogger(__name__)
+
+SLOW_SYNC_MS = 1_000
 
 
 class GroupCommit:
@@ -206,7 +212,7 @@ class GroupCommit:
         old = state.segments.active
         before = entries[0].before if entries else state.visible
         header = state.new_header(before, superseded_whole(state.segments.kept, before.index)) if new else None
-        round_ = WriteRound(state, entries, size, old, header)
+        round_ = WriteRound(state, entries, size, old, header, state.env.monotonic_ms())
         state.steps.write_away(round_.write, partial(self._round_ended, round_))
 
     def _round_ended(self, round_: WriteRound, result: Result[ActiveSegment]) -> None:
@@ -228,13 +234,17 @@ class GroupCommit:
         else:
             if new and old is not None:
                 save_indexes(state, old)
-            self._round_done(entries, segment, round_.size)
+            self._round_done(entries, segment, round_.size, round_.began_ms)
 
-    def _round_done(self, entries: list[Entry], segment: ActiveSegment, size: int) -> None:
+    def _round_done(self, entries: list[Entry], segment: ActiveSegment, size: int, began_ms: int) -> None:
         state = self._state
         if segment is not state.segments.active:
+            is_roll = bool(state.segments.kept)  # else it is the log's first
             state.segments.started(segment)
-        state.counters["log.syncs"] += 1
+            if is_roll:
+                header = segment.header
+                ROLL.say(logger, log=state.about, first=header.first_index, epoch=header.writer_epoch)
+        self._note_sync(began_ms)
         if state.health.is_full:
             state.health.found_space()
         self._show(entries, segment, is_synced=True)
@@ -355,6 +365,7 @@ class GroupCommit:
             return  # a round under way syncs everything, or there is nothing to do
         self._syncing = True
         target, size = state.visible, self.unsynced_bytes
+        began_ms = state.env.monotonic_ms()
 
         def done(result: Result[None]) -> None:
             self._syncing = False
@@ -368,7 +379,7 @@ class GroupCommit:
             except OSError as error:
                 self._on_failure(error, [])
                 return
-            state.counters["log.syncs"] += 1
+            self._note_sync(began_ms)
             state.synced = target
             self.unsynced_bytes -= size
             state.tail.shrink(target.number)
@@ -385,6 +396,15 @@ class GroupCommit:
             check_behind_write(state)
 
         state.steps.write_away(sync, done)
+
+    def _note_sync(self, began_ms: int) -> None:
+        """A sync ended well that began then. A slow one is a line of the log: whoever sends waited for it."""
+        state = self._state
+        state.counters["log.syncs"] += 1
+        took_ms = state.env.monotonic_ms() - began_ms
+        if took_ms >= SLOW_SYNC_MS:
+            state.counters["log.slow_syncs"] += 1
+            SLOW_SYNC.say(logger, log=state.about, ms=took_ms)
 
     # -- after a round: the next one, the end, or an idle mark (idle_mark.py)
 

@@ -8,6 +8,7 @@ After a crash in here: the next open does the same again. The new segment is the
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.messaging_store.segment_engine.writer_epochs import WriterEpochs
 from hubweir.messaging_store.tail import Tail
 from hubweir.messaging_store.trusted_clock import TrustedClock
+from hubweir.service_log import REPAIRED
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,10 @@ class OpenedLog:
     def tell(self) -> None:
         """Begin the alarms of what was found. On the loop."""
         state, found = self._state, self._found
+        if found.vouched.index < found.end.index:
+            last = found.end.index - 1
+            text = f"records {found.vouched.index} to {last} stood behind the last sure sync, and are written anew"
+            REPAIRED.say(logger, log=state.about, text=text)
         damaged = [*found.damaged_headers, *filter(None, (self._notes.damage, self._notes.half_damage))]
         if damaged:
             state.alarms.begin(DAMAGED_FILE, state.about, "; ".join(damaged))

@@ -17,6 +17,7 @@ sense: by writer epochs, oldest first.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
@@ -26,6 +27,9 @@ from hubweir.messaging_store.disk.layout import SegmentName, parse_segment_name
 from hubweir.messaging_store.disk.segment_files import Segment
 from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.trusted_clock import JUMP_MS
+from hubweir.service_log import RETENTION
+
+logger = logging.getLogger(__name__)
 
 
 class Trimming:
@@ -65,6 +69,7 @@ class Trimming:
             self._leaving += state.segments.drop(count)
             state.damage.forget_before(state.segments.first_index)
             state.counters["log.expired_segments"] += count
+            RETENTION.say(logger, log=state.about, segments=count, first=state.segments.first_index)
         if not self._removing:
             self._remove()
         return state.segments.first_index

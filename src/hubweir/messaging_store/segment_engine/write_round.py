@@ -24,13 +24,17 @@ class FencedBehindWrite(LogFenced):
 
 
 class WriteRound(Struct, frozen=True, eq=False):
-    """A durable round of one log that is under way. old: the segment before it; header: of a new one, or None."""
+    """A durable round of one log that is under way. old: the segment before it; header: of a new one, or None.
+
+    began_ms: when it was given to a thread, monotonic.
+    """
 
     state: LogState
     entries: list[Entry]
     size: int
     old: ActiveSegment | None
     header: SegmentHeader | None
+    began_ms: int = 0
 
     def write(self) -> ActiveSegment:
         """Write and sync the entries behind the segment's end; with a header, into a new segment. Return the segment.

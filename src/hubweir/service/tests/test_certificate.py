@@ -70,10 +70,10 @@ def test_a_certificate_that_is_read_again_holds_for_new_connections_and_a_bad_on
         text = ConnectionString.parse(service.connection_string(plain=False))
         before = await Connection.open(text, tls=client_context(first.ca))
         second.certificate.replace(first.certificate)
-        await certificate_is_read(service, "the certificate stays as it was")  # the old key is another one's
+        await certificate_is_read(service, "the certificate: stays as it was")  # the old key is another one's
         assert await is_served_by(service, first.ca)
         second.key.replace(first.key)
-        await certificate_is_read(service, "the certificate was read again")
+        await certificate_is_read(service, "the certificate: read from ")
         assert not await is_served_by(service, first.ca)
         assert await is_served_by(service, second.ca)
         assert (await Management(before).namespace()).name == "hubweir"  # it goes on under the certificate that it met

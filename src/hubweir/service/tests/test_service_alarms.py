@@ -79,7 +79,9 @@ def test_a_log_that_goes_offline_is_told_at_once_and_when_it_is_back(
         assert asked.exit_code == 0 and "Alarms" not in asked.output
         about = "partition 0 of orders in namespace"
         told = [line for line in caplog.messages if about in line]
-        assert len(told) == 2 and told[0].startswith("alarm (log-offline)") and told[1].startswith("alarm over after")
+        begun, repaired, over = told
+        assert begun.startswith("alarm (log-offline)") and over.startswith("alarm over after")
+        assert "it goes on behind a failure in a new segment" in repaired
 
 
 def test_a_partition_that_cannot_be_opened_is_told_until_its_hub_is_deleted(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from hubweir.broker.commands.process import Done
 from hubweir.capture.destination import LocalFolder
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDestination
+from hubweir.service_log import CAPTURED_FILE, Line
 
 START = "2023/11/14/22"
 
@@ -30,6 +32,18 @@ def test_window_ends_after_its_interval_to_the_millisecond() -> None:
         world.env.run(120_500)
         assert list(world.archives())[1:] == [f"capture/ns/hub/0/{START}/15/20.avro"]
         world.check()
+
+
+def test_a_finished_file_is_a_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with CaptureWorld() as world:
+        world.open()
+        world.send(3)
+        world.run_s(61)
+    [line] = [record.msg for record in caplog.records if isinstance(record.msg, Line)]
+    assert line.kind is CAPTURED_FILE
+    assert [line.fields[name] for name in ("events", "first", "last", "behind")] == [3, 0, 2, 0]
+    assert line.fields["bytes"] == len(next(iter(world.archives().values())))
 
 
 def test_window_ends_at_its_size_without_waiting_for_its_time() -> None:

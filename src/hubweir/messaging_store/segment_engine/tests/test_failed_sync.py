@@ -6,6 +6,7 @@ from hubweir.env import Lane
 from hubweir.errors import LogFenced, LogOffline
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
+from hubweir.service_log import REPAIRED
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.memory_files import MemoryFile
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -26,6 +27,13 @@ def test_a_failed_sync_refuses_and_the_log_goes_on_in_a_new_segment(bench) -> No
     assert bench.everything() == {0: b"kept", 1: b"after"}
     bench.reopen(power_cut=True)
     assert bench.everything() == {0: b"kept", 1: b"after"}
+
+
+def test_a_repair_is_a_line_of_the_log(bench, caplog) -> None:
+    fail_next(bench, Fault.SYNC_EIO)
+    bench.append(b"refused", wait_ms=300)
+    [line] = [record.msg for record in caplog.records if record.msg.kind is REPAIRED]
+    assert line.fields["text"].endswith("in a new segment, at record 0, writer epoch 2; 1 refused")
 
 
 def test_the_refusal_waits_until_the_new_segment_is_durable(bench, make_events) -> None:

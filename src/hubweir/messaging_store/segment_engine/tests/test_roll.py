@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ import pytest
 from hubweir.kernels.stored_batch import read_header
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.segment_engine import failed_sync, open_log, write_round
+from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.roll import begins_with, superseded_whole
+from hubweir.service_log import RETENTION, ROLL, SLOW_SYNC, Line, LineKind
 from hubweir.testing.memory_faults import Fault, Killed
+from hubweir.testing.simulated_env import SimulatedEnv
 
 
 def test_a_segment_is_superseded_whole_by_one_that_begins_where_it_begins(bench: Any) -> None:
@@ -18,6 +22,38 @@ def test_a_segment_is_superseded_whole_by_one_that_begins_where_it_begins(bench:
     segments = bench.log._state.segments.kept
     assert superseded_whole(segments, 0) is segments[-1]
     assert superseded_whole(segments, 1) is superseded_whole([], 0) is None
+
+
+def test_a_roll_is_a_line_of_the_log_and_the_first_segment_is_none(
+    make_bench: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    bench = make_bench(settings=LogSettings(segment_bytes=1_000))
+    bench.append(b"a" * 600)
+    assert not lines(caplog, ROLL)
+    bench.append(b"b" * 600)
+    [line] = lines(caplog, ROLL)
+    assert (line.fields["first"], line.fields["epoch"]) == (1, bench.log.lease.writer_epoch)
+    bench.log.trim(1)
+    [line] = lines(caplog, RETENTION)
+    assert (line.fields["segments"], line.fields["first"]) == (1, 1)
+
+
+@pytest.mark.parametrize(("slowest_ms", "is_told"), [(2_500, True), (20, False)])
+def test_a_sync_of_a_second_or_more_is_a_line_of_the_log(
+    make_bench: Any, caplog: pytest.LogCaptureFixture, slowest_ms: int, is_told: bool
+) -> None:
+    bench = make_bench(env=SimulatedEnv(3, slowest_ms=slowest_ms))
+    for _ in range(5):
+        bench.append(b"a", wait_ms=6_000)
+    told = lines(caplog, SLOW_SYNC)
+    assert bool(told) is is_told and len(told) == bench.counters["log.slow_syncs"]
+    assert all(1_000 <= line.fields["ms"] <= 2 * slowest_ms for line in told)
+
+
+def lines(caplog: pytest.LogCaptureFixture, kind: LineKind) -> list[Any]:
+    found = (record.msg for record in caplog.records if isinstance(record.msg, Line))
+    return [line for line in found if line.kind is kind]
 
 
 @pytest.mark.parametrize("last_time_ms", [-1, 7])

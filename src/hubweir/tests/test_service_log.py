@@ -1,0 +1,105 @@
+"""service_log.py: a table of kinds; who says a line gives its fields, all of them and no others."""
+
+from __future__ import annotations
+
+import ast
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hubweir
+from hubweir import service_log
+from hubweir.service_log import ATTACH_REFUSED, CONNECTION_OPENED, KINDS, TEXT_LIMIT, LineKind, plain
+
+SOURCE = Path(hubweir.__file__).parent
+PAGE = SOURCE.parents[1] / "docs" / "logs.md"
+logger = logging.getLogger("hubweir.a_test")
+BY_CONSTANT = {name: kind for name, kind in vars(service_log).items() if isinstance(kind, LineKind)}
+
+
+def said(caplog: pytest.LogCaptureFixture, kind: LineKind, **fields: service_log.Value) -> str:
+    with caplog.at_level(logging.INFO):
+        kind.say(logger, **fields)
+    return caplog.messages[-1]
+
+
+def test_a_line_is_its_wording_with_the_fields_in_it(caplog: pytest.LogCaptureFixture) -> None:
+    line = said(caplog, CONNECTION_OPENED, connection=3, peer="p", namespace="ns", container="c1", client="azsdk")
+    assert line == "connection 3 of p opened: namespace ns, container 'c1', client 'azsdk'"
+
+
+@pytest.mark.parametrize("missing", [None, ""])
+def test_a_part_in_brackets_is_left_out_when_its_field_is_missing(
+    caplog: pytest.LogCaptureFixture, missing: str | None
+) -> None:
+    line = said(caplog, CONNECTION_OPENED, connection=3, peer="p", namespace="ns", container=missing, client="azsdk")
+    assert line == "connection 3 of p opened: namespace ns, client 'azsdk'"
+
+
+def test_braces_and_brackets_of_a_peer_are_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    line = said(caplog, ATTACH_REFUSED, condition="c", peer="p", entity="", text="no {peer} [, {text}]")
+    assert line == "attach refused: c, peer p: no {peer} [, {text}]"
+
+
+def test_what_a_peer_chose_makes_no_line_of_its_own_and_a_long_text_keeps_its_end() -> None:
+    assert plain("a\r\nb\x1b[31m") == "a??b?[31m"
+    cut = plain("x" * 5_000 + "TrackingId:1")
+    assert cut.endswith("xTrackingId:1") and len(cut) == TEXT_LIMIT + len(" … ")
+    assert plain("x" * TEXT_LIMIT) == "x" * TEXT_LIMIT
+
+
+def test_nothing_is_put_together_for_a_level_that_nobody_prints(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    CONNECTION_OPENED.say(logger, connection=1)  # else it would miss its other fields
+    assert not caplog.records
+
+
+def test_every_kind_is_in_the_table_once_and_counts_by_a_field_of_its_own() -> None:
+    assert set(KINDS) == set(BY_CONSTANT.values()) and len(KINDS) == len({kind.name for kind in KINDS})
+    for kind in KINDS:
+        assert not kind.by or kind.by in kind.fields
+        assert kind.meaning.endswith(".") and kind.per_minute >= 0
+
+
+def test_whoever_says_a_line_gives_exactly_its_fields() -> None:
+    calls = [call for path in sorted(SOURCE.rglob("*.py")) if "tests" not in path.parts for call in calls_in(path)]
+    wrong = [call for call in calls if call[1] ^ set(BY_CONSTANT[call[0]].fields)]
+    assert not wrong
+    # Refusals and alarms say their lines by a variable; their own tests see what they give.
+    by_variable = {"ALARM"} | {name for name in BY_CONSTANT if name.endswith("_REFUSED")}
+    assert {name for name, _ in calls} | by_variable == set(BY_CONSTANT)
+
+
+def test_a_call_with_a_field_too_few_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("THROTTLED.say(logger, namespace='ns')")
+    assert calls_in(path) == [("THROTTLED", {"namespace"})]
+    assert {"namespace"} ^ set(BY_CONSTANT["THROTTLED"].fields) == {"text"}
+
+
+def calls_in(path: Path) -> list[tuple[str, set[str]]]:
+    """The kind and the fields of each call of `say` on a constant of the table."""
+    tree = ast.parse(path.read_text())
+    return [
+        (node.func.value.id, {each.arg or "" for each in node.keywords} - {"level"})
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "say"
+        and isinstance(node.func.value, ast.Name) and node.func.value.id in BY_CONSTANT
+    ]  # fmt: skip
+
+
+def test_the_page_has_a_row_for_every_kind() -> None:
+    table = PAGE.read_text().split("<!-- kinds: from hubweir/service_log.py -->\n")[1].split("<!-- end of kinds -->")[0]
+    assert table == "\n".join(rows()) + "\n"
+
+
+def rows() -> Iterator[str]:
+    yield "| kind | level | a minute | what happened | fields |"
+    yield "|---|---|---|---|---|"
+    for kind in KINDS:
+        most = f"{kind.per_minute}" + (f" for each {kind.by}" if kind.by else "") if kind.per_minute else "see there"
+        level = logging.getLevelName(kind.level).lower()
+        fields = ", ".join(f"`{name}`" for name in kind.fields)
+        yield f"| `{kind.name}` | {level} | {most} | {kind.meaning} | {fields} |"
