@@ -69,16 +69,17 @@ class SeenMessage:
 
 
 class SeenLock:
-    """A receiver's word that a message is its own. hold: of the session that it was given in."""
+    """A receiver's word that a message is its own. hold: of the session that it was given in. may_be_over: it was given
+    back, and nobody said whether that was done."""
 
-    __slots__ = ("hold", "is_over", "sent", "settling", "token", "until_ms")
+    __slots__ = ("hold", "is_over", "may_be_over", "sent", "settling", "token", "until_ms")
 
     def __init__(self, sent: SeenMessage, token: bytes, until_ms: int, hold: SeenHold | None) -> None:
         self.sent = sent
         self.token = token
         self.until_ms = until_ms
         self.hold = hold
-        self.is_over = False
+        self.is_over = self.may_be_over = False
         self.settling: SeenSettlement | None = None
 
     @property

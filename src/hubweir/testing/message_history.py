@@ -195,7 +195,8 @@ class MessageHistory:
         sent, left_ms = lock.sent, lock.ends_ms - now_ms
         is_mine = sent.lock is lock and not lock.is_over and lock.settling is None
         is_good = is_mine and left_ms > 0
-        is_sure = not is_mine or not -self._slack_ms < left_ms <= self._slack_ms
+        is_near_its_end = -self._slack_ms < left_ms <= self._slack_ms
+        is_sure = not is_mine or not (is_near_its_end or lock.may_be_over)
         settlement = SeenSettlement(lock, outcome, is_good, is_sure, self.tick)
         if is_good:
             lock.settling = settlement
@@ -233,6 +234,7 @@ class MessageHistory:
             if answer is not SeenAnswer.REFUSED:
                 self._perhaps(settlement)
                 self._unknown[settlement] = None
+                lock.may_be_over |= settlement.outcome is SeenOutcome.ABANDON
             if settlement.outcome is SeenOutcome.RELEASE and sent.lock is lock:
                 self._let_go(lock)
             elif lock.is_over and sent.lock is lock:
@@ -292,6 +294,23 @@ class MessageHistory:
                 self._let_go(sent.lock)
         self._locked = {}
         self.sessions.crashed()
+
+    def broker_ended(self, text: str) -> None:
+        """The broker of this message ended since it was last heard of, and others did not: its lock is over, and what
+        was not answered of it is unknown."""
+        self.tick += 1
+        sent = self.sent[text]
+        for settlement in [each for each in self._flying if each.lock.sent is sent]:
+            del self._flying[settlement]
+            self._perhaps(settlement)
+            settlement.lock.settling = None
+            if sent.session is not None:
+                self.sessions.settled(settlement, is_back=False)
+        for settlement in [each for each in self._unknown if each.lock.sent is sent]:
+            del self._unknown[settlement]
+            self._unsure(settlement)
+        if sent.lock is not None:
+            self._let_go(sent.lock)
 
     def left(self, found: Iterable[tuple[str, int, bytes, bool]], now_ms: int) -> None:
         """These are all that are left in the end: text, number, body, whether it is a dead letter."""
@@ -386,7 +405,7 @@ class MessageHistory:
         if settling is not None:
             is_free = self._slack_ms or settling.outcome in _AT_ONCE or is_dead
         else:
-            is_free = lock.is_over or lock.ends_ms <= now_ms + self._slack_ms
+            is_free = lock.is_over or lock.may_be_over or lock.ends_ms <= now_ms + self._slack_ms
         if not is_free:
             raise Violation(f"P7: {sent.text} is locked for another {lock.ends_ms - now_ms} ms")
 

@@ -102,6 +102,32 @@ def a_good_history_of_every_kind() -> None:
     story.left("b", "c", "h", "j", dead=("c",))
 
 
+def a_lock_lost_by_the_end_of_another_messages_broker() -> None:
+    story = Story()
+    story.send("a", "b")
+    token = story.receive("a")
+    story.receive("b")
+    story.history.broker_ended("b")
+    story.receive("b")
+    story.settle(token, answer=SeenAnswer.LOST)
+
+
+def a_token_that_is_good_behind_its_brokers_end() -> None:
+    story = Story()
+    story.send("a")
+    token = story.receive("a")
+    story.history.broker_ended("a")
+    story.settle(token)
+
+
+def gone_and_back_behind_its_brokers_end() -> None:
+    story = Story()
+    story.send("a")
+    story.settle(story.receive("a"))
+    story.history.broker_ended("a")
+    story.receive("a")
+
+
 def lost() -> None:
     story = Story()
     story.send("a", "b")
@@ -420,6 +446,8 @@ FAULTS = [
     a_later_message_behind_what_its_last_holder_had, a_session_whose_last_holder_is_undecided,
     a_session_whose_state_is_on_its_way, a_message_for_one_who_lost_the_session,
     a_message_of_another_session, a_state_that_was_forgotten, a_state_that_was_refused,
+    a_lock_lost_by_the_end_of_another_messages_broker, a_token_that_is_good_behind_its_brokers_end,
+    gone_and_back_behind_its_brokers_end,
 ]  # fmt: skip
 
 
@@ -465,6 +493,32 @@ def test_what_nobody_can_tell_is_no_fault() -> None:
     story.send("e")
     story.history.may_be_taken(1)
     story.left()
+
+
+def test_what_the_end_of_one_broker_of_several_leaves_open_is_no_fault() -> None:
+    story = Story(slack_ms=100)
+    story.send("a", "b", "c")
+    first = story.history.settling(story.receive("a"), SeenOutcome.COMPLETE, story.now_ms)
+    second = story.history.settling(story.receive("b"), SeenOutcome.COMPLETE, story.now_ms)
+    third = story.receive("c")
+    for text in "abc":
+        story.history.broker_ended(text)
+    for settlement in (first, second):
+        story.history.settled(settlement, SeenAnswer.UNKNOWN)
+    story.settle(third, answer=SeenAnswer.LOST)
+    story.receive("b")  # that was not done
+    story.receive("c")
+    story.left("b", "c")  # the other one was
+
+
+def test_whose_giving_back_was_not_answered_may_be_anothers() -> None:
+    story = Story(slack_ms=100)
+    story.send("a", "b")
+    tokens = [story.receive(text) for text in "ab"]
+    for token in tokens:
+        story.settle(token, SeenOutcome.ABANDON, SeenAnswer.UNKNOWN)
+    story.receive("a")
+    story.settle(tokens[1])  # of this one it was not done
 
 
 def test_clients_that_see_late_may_see_locks_overlap_by_as_much() -> None:
