@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_S = 30.0
 # Half of what the service takes: there a link that we ended counts until its end is answered.
 LINKS_PER_SESSION = 128
-# A server drops us after twice this without a byte from us; heartbeats keep that from happening.
-_IDLE_TIMEOUT_MS = 60_000
+# A service writes something in half of this. One that is silent for twice as long is gone: whoever waits for an answer
+# is told so within a minute, which is what official clients give a send.
+IDLE_TIMEOUT_MS = 30_000
 # Frames. What bounds memory is the credit of each link: a window that is smaller only costs a flow each time half of it
 # is used up, here and there.
 _INCOMING_WINDOW = 65_535
@@ -76,7 +77,7 @@ class Connection:
             EndpointSettings(
                 container_id=uuid.uuid4().hex,
                 hostname=target.host,
-                limits=ConnectionLimits(idle_timeout_ms=_IDLE_TIMEOUT_MS),
+                limits=ConnectionLimits(idle_timeout_ms=IDLE_TIMEOUT_MS),
                 incoming_window=_INCOMING_WINDOW,
             ),
             now_ms=monotonic_ms(),

@@ -1,15 +1,21 @@
 import asyncio
+import os
+import signal
 import socket
 import ssl
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from hubweir.client import connection as client_connection
 from hubweir.client.connection import LINKS_PER_SESSION, Connection
+from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
-from hubweir.client.sender import Sender
+from hubweir.client.sender import OutcomeUnknown, Sender
 from hubweir.drivers.tls import client_context
 from hubweir.errors import CONNECTION_FORCED, TIMED_OUT, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
@@ -174,6 +180,31 @@ def test_end_of_the_server_fails_every_link_at_once(tmp_path: object) -> None:
 
     with ServerProcess(f"{tmp_path}/data") as server:
         run_on("asyncio", scenario(server))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing stops a process there")
+def test_whoever_waits_for_a_silent_service_is_told_so_within_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert 2 * client_connection.IDLE_TIMEOUT_MS <= 60_000
+    monkeypatch.setattr(client_connection, "IDLE_TIMEOUT_MS", 500)
+    with ServerProcess(tmp_path / "data") as server:
+
+        async def main() -> None:
+            connection = await Connection.open(ConnectionString.parse(server.connection_string()))
+            await Management(connection).create_hub(
+                "silent", partition_count=1, retention_ms=3_600_000, durability="durable"
+            )
+            sender = await Sender.open(connection, "silent")
+            assert server.pid is not None
+            os.kill(server.pid, signal.SIGSTOP)
+            batch = sender.batch()
+            assert batch.try_add(b"is it stored?")
+            with pytest.raises(OutcomeUnknown):
+                await asyncio.wait_for(sender.submit(batch), 30.0)
+            await connection.close()
+
+        asyncio.run(main())
 
 
 def test_names_of_links_never_repeat(namespace: RunningNamespace) -> None:
