@@ -1,10 +1,9 @@
-"""Which of the parts of a receiver's link is asked for messages: one for each fragment of the entity.
+"""Which of several parts of a receiver's link is asked for messages: one for each fragment of the entity.
 
-One part alone is asked to wait until there is a message. Of several, one at a time looks for what is there. As long as
-it finds some it may look again, for STAY_MS; then they go on in turn from behind it. Those that found nothing wait,
-while the others look. A part that waits asks for its share of what is wanted, so that all of them together bring little
-more. At a drain nobody waits: when all parts have looked and found nothing, there is nothing. Nobody waits for a part
-whose broker is slow, either.
+One at a time looks for what is there. As long as it finds some it may look again, for STAY_MS; then they go on in turn
+from behind it. Those that found nothing wait, while the others look. A part that waits asks for its share of what is
+wanted, so that all of them together bring little more. At a drain nobody waits: when all parts have looked and found
+nothing, there is nothing. Nobody waits for a part whose broker is slow, either. A part that is alone is one_part.py's.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ STAY_MS = 10
 
 
 class FanIn:
-    """The parts of one link, at least one. They are asked in this order."""
+    """The parts of one link, at least two. They are asked in this order."""
 
     def __init__(self, parts: list[ReceiverPart], clock: Clock) -> None:
         self._parts = parts
@@ -36,13 +35,6 @@ class FanIn:
     def __iter__(self) -> Iterator[ReceiverPart]:
         """Each of them, also where some are closed meanwhile."""
         return iter(tuple(self._parts))
-
-    def keep_only(self, part: ReceiverPart) -> None:
-        """Messages come from this one from now on; the others are closed."""
-        others, self._parts, self._turn = self._parts, [part], 0
-        for each in others:
-            if each is not part:
-                each.close()
 
     @property
     def are_away(self) -> bool:
@@ -70,8 +62,8 @@ class FanIn:
 
     @property
     def is_due(self) -> bool:
-        """Whether some answer is to come at once; of one part alone, nobody asks that."""
-        return len(self._parts) > 1 and any(part.is_due and not part.is_slow for part in self._parts)
+        """Whether some answer is to come at once."""
+        return any(part.is_due and not part.is_slow for part in self._parts)
 
     def note_slow(self, limit_ms: int) -> None:
         """Find those that are slow, and have others go on; see ReceiverPart."""
@@ -85,9 +77,7 @@ class FanIn:
         part = self._next(is_drain=is_drain)
         if part is None:
             return False
-        if not is_drain and len(self._parts) == 1:
-            part.wait(wanted)
-        elif part.found_nothing:
+        if part.found_nothing:
             part.wait(-(-wanted // len(self._parts)))
         else:
             part.look(wanted)
@@ -120,7 +110,7 @@ class FanIn:
         for part in self._parts:
             if is_drain and part.state is PartState.WAITING:
                 part.ask_for_less(0)
-            elif len(self._parts) == 1 or not credit:
+            elif not credit:
                 part.ask_for_less(credit)
 
     def drained(self) -> None:

@@ -1,9 +1,9 @@
 """Links that receive messages from a queue, a subscription, or a sub-queue of one, with a session or without.
 
-A link has a part for each fragment of the entity (receiver_part.py); of most entities that is one. As long as the link
-has credit, it asks its parts for messages, in the order that fan_in.py says. What comes is sent before anything more is
-asked. It goes out by one kernel call, with the token of the lock as delivery tag. What the session's window or the
-transport does not take is kept for the next turn.
+A link has a part for each fragment of the entity (receiver_part.py); of most entities that is one (one_part.py). As
+long as the link has credit, it asks its parts for messages, of several in the order that fan_in.py says. What comes is
+sent before anything more is asked. It goes out by one kernel call, with the token of the lock as delivery tag. What the
+session's window or the transport does not take is kept for the next turn.
 When the credit is used up, nothing is asked any more, and others have what came beyond it. Where there are several
 parts that is so after a moment: a client that goes on finds its questions as they were. At a drain it is so at once.
 When the receiver settles, what it said in one turn goes to the broker in a command for each outcome, and the answers
@@ -34,6 +34,7 @@ from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.delivery_ranges import merge_ranges
 from hubweir.gateway.amqp.fan_in import FanIn
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties, gone
+from hubweir.gateway.amqp.one_part import OnePart
 from hubweir.gateway.amqp.receiver_part import PartState, ReceiverPart
 from hubweir.gateway.amqp.sent_tokens import SentRange, SentTokens
 from hubweir.gateway.amqp.session_filter import SessionWish, granted
@@ -91,7 +92,8 @@ class QueueReceiverNode(Node):
         is_settled = attach is not None and attach.snd_settle_mode == SND_SETTLED
         self._mode = ReceiveMode.RECEIVE_AND_DELETE if is_settled else ReceiveMode.PEEK_LOCK
         self._state = ReceiverState.OPENING
-        self._parts = FanIn(self._made_parts(), host.env)
+        parts = self._made_parts()
+        self._parts: FanIn | OnePart = OnePart(parts[0]) if len(parts) == 1 else FanIn(parts, host.env)
         self._sent = SentTokens()
         self._reopen_timer: Timer | None = None
         self._slow_timer: Timer | None = None  # while an answer is due at once
@@ -238,7 +240,10 @@ class QueueReceiverNode(Node):
         """See PartUser."""
         if self._state is ReceiverState.OPENING:
             if self._wish is not None:
-                self._parts.keep_only(part)
+                others, self._parts = self._parts, OnePart(part)
+                for each in others:
+                    if each is not part:
+                        each.close()
             self._accept(answer)
         self._pump()
         self.host.wake()
@@ -315,14 +320,15 @@ class QueueReceiverNode(Node):
         """One send or one question; False when no other can follow now."""
         if self._state is ReceiverState.OVER:
             return False  # an answer ended it
-        parts, is_drain = self._parts, self.link.drain
-        kept, credit = parts.kept, max(0, self.link.credit - parts.reserved)
-        if kept is not None and kept.is_ready and self.link.credit:
+        parts, link = self._parts, self.link
+        kept, on_link, is_drain = parts.kept, link.credit, link.drain
+        credit = max(0, on_link - parts.reserved)
+        if kept is not None and on_link and kept.is_ready:
             return self._send(kept)
-        if kept is not None and not kept.is_ready and credit:
+        if kept is not None and credit and not kept.is_ready:
             kept.take(credit)
             return True
-        if self.link.credit:
+        if on_link:
             self._used_up_ms = -1
             parts.ask_for_less(credit, is_drain=is_drain)
         else:
