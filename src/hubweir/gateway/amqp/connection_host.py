@@ -44,6 +44,7 @@ from hubweir.gateway.amqp.namespace_choice import ChoosingConnection, NamespaceC
 from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.open_node import asked_entity, open_node
 from hubweir.gateway.amqp.transactions import Transactions
+from hubweir.gateway.amqp.turn_settlements import TurnSettlements
 from hubweir.gateway.amqp.turn_share import TurnShare
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
@@ -88,6 +89,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             process=process.transactions_budget,
             endings=process.transaction_endings,
         )
+        self.settlements = TurnSettlements()
         self.writing_paused = False
         self.is_over = False
         self._deadlines = ConnectionDeadlines(itself)
@@ -140,6 +142,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
                 self._end()
 
     def on_turn_end(self) -> None:
+        self.settlements.hand_over()
         while self._finishing:
             nodes, self._finishing = list(self._finishing), {}
             for node in nodes:

@@ -20,6 +20,7 @@ from hubweir.broker.commands.reader import ReaderClosed
 from hubweir.errors import DETACH_FORCED, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.connection_claims import EXPIRED, ConnectionClaims, Lapse
 from hubweir.gateway.amqp.transactions import Transactions
+from hubweir.gateway.amqp.turn_settlements import TurnSettlements
 from hubweir.gateway.amqp.turn_share import SharedConnection, TurnShare
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
@@ -42,6 +43,7 @@ class NodeHost(SharedConnection, Protocol):
     budget: ConnectionBudget
     share: TurnShare
     transactions: Transactions
+    settlements: TurnSettlements
     is_over: bool
 
     @property

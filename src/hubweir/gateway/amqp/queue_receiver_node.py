@@ -6,9 +6,10 @@ sent before anything more is asked. It goes out by one kernel call, with the tok
 session's window or the transport does not take is kept for the next turn.
 When the credit is used up, nothing is asked any more, and others have what came beyond it. Where there are several
 parts that is so after a moment: a client that goes on finds its questions as they were. At a drain it is so at once.
-When the receiver settles, what it said in one turn goes to the broker in a command for each outcome, and the answers
-go back to it when the broker says that they are durable (contract "Service Bus", 4.5). Under receive-and-delete
-messages go out settled, and are gone. Drain ends with a flow that has used the credit up, behind all that is there.
+When the receiver settles, what it said in one turn goes to the broker together with what other links of its connection
+said (turn_settlements.py), and the answers go back to it when the broker says that they are durable (contract "Service
+Bus", 4.5). Under receive-and-delete messages go out settled, and are gone. Drain ends with a flow that has used the
+credit up, behind all that is there.
 
 A session is one part's: a named one its key's, and for the next free one all are asked, and the first that has one is
 the link's. Parts whose broker is away are opened again and again; when all are away, the link ends.
@@ -40,7 +41,7 @@ from hubweir.gateway.amqp.sent_tokens import SentRange, SentTokens
 from hubweir.gateway.amqp.session_filter import SessionWish, granted
 from hubweir.gateway.amqp.settlements import Settling, spoken_of, transacted_of
 from hubweir.gateway.brokers import BrokerClient, error_of
-from hubweir.gateway.fragments import Fragments
+from hubweir.gateway.fragments import FragmentPlace, Fragments
 from hubweir.gateway.queue_admission import check_gives
 from hubweir.gateway.refusals import What
 from hubweir.namespace.messaging_description import MessagingDescription
@@ -134,7 +135,7 @@ class QueueReceiverNode(Node):
 
     def credit(self) -> None:
         # What is released in this turn comes before what follows it, and some clients (Proton) write their flow in
-        # front of the disposition: `finish` hands over what was settled, and goes on then.
+        # front of the disposition: the host hands over what was settled, and then has its nodes go on.
         self.host.finish_later(self)
 
     def settled(self, event: Settled) -> None:
@@ -149,8 +150,7 @@ class QueueReceiverNode(Node):
             self._refuse_settling(event, refusal)
             return
         for each in ranges:
-            part = self._part_of(each)
-            part.settle_later(spoken, each.first_id, each.last_id, each.tokens, waits=not event.settled)
+            self.host.settlements.add(self, self._place_of(each), spoken, each, waits=not event.settled)
         self.host.finish_later(self)
 
     def _settled_in(self, event: Settled, state: TransactionalState, ranges: list[SentRange]) -> None:
@@ -159,8 +159,7 @@ class QueueReceiverNode(Node):
         try:
             spoken = transacted_of(state.outcome)
             for each in ranges:
-                place = self._part_of(each).place
-                transactions.settle(txn_id, place, each.tokens, spoken.outcome, spoken.details)
+                transactions.settle(txn_id, self._place_of(each), each.tokens, spoken.outcome, spoken.details)
                 done += 1
         except ServiceError as refusal:
             if event.settled or done:
@@ -172,10 +171,11 @@ class QueueReceiverNode(Node):
                 self.link.answer([(event.first_id, event.last_id)], answer)
         self.host.finish_later(self)
 
-    def _part_of(self, sent: SentRange) -> ReceiverPart:
-        """The part that brought these deliveries: their tokens say which."""
+    def _place_of(self, sent: SentRange) -> FragmentPlace:
+        """The fragment that these deliveries came from: their tokens say which."""
         place = self._fragments.of_token(sent.tokens)
-        return next(part for part in self._parts if part.place is place)
+        assert place is not None  # a fragment of this entity gave them
+        return place
 
     def _refuse_settling(self, event: Settled, refusal: ServiceError) -> None:
         if not event.settled:
@@ -183,9 +183,7 @@ class QueueReceiverNode(Node):
             self.link.answer([(event.first_id, event.last_id)], Rejected(error=error))
 
     def finish(self) -> None:
-        """Hand over what was settled in this turn, and go on: there may be room for more."""
-        for part in self._parts:
-            part.settle_now()
+        """Go on: there may be room for more, or credit."""
         self._pump()
 
     def go_on(self) -> None:
@@ -378,8 +376,8 @@ class QueueReceiverNode(Node):
 
     # Settling
 
-    def part_settled(self, settling: Settling, answer: Answer) -> None:
-        """The broker's word about what was settled: the receiver's, where it waits for it."""
+    def settlements_answered(self, settling: Settling, answer: Answer) -> None:
+        """See SettlingUser: the broker's word about what was settled, for the receiver, where it waits for it."""
         if self._state is ReceiverState.OVER:
             return
         if isinstance(answer, MessagesSettled):

@@ -1,4 +1,4 @@
-"""One fragment as a receiver's link has it: a receiver at its broker, a receive, what it brought, what was settled.
+"""One fragment as a receiver's link has it: a receiver at its broker, a receive, what it brought.
 
 The node of the link (queue_receiver_node.py) chooses among its parts and speaks with the peer; a part speaks with its
 broker. A part *looks* for what is there now, or *waits* until there is something; it does one at a time. What a receive
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from array import array
 from enum import Enum, auto
-from functools import partial
 from typing import Protocol
 
 from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
@@ -37,10 +36,9 @@ from hubweir.gateway.amqp.kept_messages import KeptMessages, name_partition
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.sent_tokens import SentTokens
 from hubweir.gateway.amqp.session_filter import SessionWish
-from hubweir.gateway.amqp.settlements import Settling, Spoken
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.fragments import FragmentPlace
-from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
+from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 
@@ -72,9 +70,6 @@ class PartUser(Protocol):
 
     def part_away(self, part: ReceiverPart, error: ServiceError) -> None:
         """It could not be opened, or has no receiver any more."""
-
-    def part_settled(self, settling: Settling, answer: Answer) -> None:
-        """The broker's answer to settlements."""
 
 
 class ReceiverPart:
@@ -110,7 +105,6 @@ class ReceiverPart:
         self._wait = ""  # for a session, while it is opened
         self._receiver_id = -1
         self._asked = 0  # by the receive that is outstanding; 0 when it was cancelled
-        self._settling: dict[tuple[SettleOutcome, SettleDetails | None], Settling] = {}  # of this turn
 
     # Its receiver
 
@@ -157,7 +151,7 @@ class ReceiverPart:
         """The link is over, or receives from another part alone. What was not sent is given back."""
         was, self.state = self.state, PartState.OVER
         self.release()
-        self.settle_now()
+        self._host.settlements.hand_over()  # before its session is another's
         if self._host.is_over:
             return  # the end of a connection closes all of its receivers with one command
         if was is PartState.OPENING and self._wait:
@@ -283,22 +277,6 @@ class ReceiverPart:
         """Let others have what is kept and locked."""
         if self.kept.are_locked:
             self._submit(SettleMessages(self.place.log_id, self.kept.release(), SettleOutcome.RELEASE))
-
-    # Settling
-
-    def settle_later(self, spoken: Spoken, first_id: int, last_id: int, tokens: bytes, *, waits: bool) -> None:
-        """The receiver settled deliveries of this part; waits: it wants to hear of it. `settle_now` hands it over."""
-        settling = self._settling.setdefault((spoken.outcome, spoken.details), Settling(spoken))
-        settling.tokens += tokens
-        settling.spans.append((first_id, last_id, waits))
-
-    def settle_now(self) -> None:
-        """Hand over what was settled in this turn, in a command for each outcome; `part_settled` follows for each."""
-        settlings, self._settling = self._settling, {}
-        for settling in settlings.values():
-            spoken = settling.spoken
-            command = SettleMessages(self.place.log_id, bytes(settling.tokens), spoken.outcome, spoken.details)
-            self.place.broker.submit(command, partial(self._user.part_settled, settling))
 
     def _submit(self, command: CancelReceive | CloseReceiver | GiveUpSession | SettleMessages) -> None:
         """Have something ended, of which nobody waits to hear."""
