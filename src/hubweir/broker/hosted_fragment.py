@@ -544,7 +544,10 @@ def answer_done(on_answer: OnAnswer, result: Refused | ServiceError | None) -> N
 
 
 def _received(on_answer: OnAnswer, result: ReceivedMessages | Refused | ServiceError) -> None:
-    _answer(on_answer, result, lambda found: MessagesReceived(found.run, found.rows.tobytes()))
+    if isinstance(result, ReceivedMessages):
+        on_answer(MessagesReceived(result.run, result.rows.tobytes()))
+    else:
+        _refuse(on_answer, result)
 
 
 def _taken(on_answer: OnAnswer, result: OpenTransfer | Refused | ServiceError) -> None:

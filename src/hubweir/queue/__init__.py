@@ -6,12 +6,12 @@ operations (operation.py). The rows of messages are message_table.py, in pages o
 receivers hold are lock_table.py; message_session.py has messages in sessions, duplicate_window.py the ids that were
 there before, by the time of window_clock.py. fragment_number.py is what tells numbers of fragments apart.
 
-The parts of a fragment share fragment_core.py: message_receives.py gives messages out, settlements.py takes tokens,
-session_holds.py has who holds which session, due_messages.py does what time asks for, upkeep.py saves, trims and moves.
-Messages are read by message_reads.py, those that are named by numbered_messages.py; what a receiver changed of one is
-changed_properties.py. A snapshot is fragment_snapshot.py, and log_replay.py goes on from it. sub_queue.py and
-settle_outcome.py are the words of receivers, fragment_values.py what goes in and comes out, and queue_part.py says what
-an address names.
+The parts of a fragment share fragment_core.py: message_receives.py gives messages out to a fragment_receiver.py,
+settlements.py takes tokens, session_holds.py has who holds which session, due_messages.py does what time asks for,
+upkeep.py saves, trims and moves. Messages are read by message_reads.py, those that are named by numbered_messages.py;
+what a receiver changed of one is changed_properties.py. A snapshot is fragment_snapshot.py, and log_replay.py goes on
+from it. sub_queue.py and settle_outcome.py are the words of receivers, fragment_values.py what goes in and comes out,
+and queue_part.py says what an address names.
 
 Messages that are forwarded leave by forwarding.py and come by transfer_intake.py; what logs say of that is
 transfers.py, what a message was first forward_origin.py, what its record has to say besides forwarded_record.py.

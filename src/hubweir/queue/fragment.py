@@ -41,6 +41,7 @@ from hubweir.queue.forwarding import Forwarding
 from hubweir.queue.forwarding import OpenTransfer as OpenTransfer
 from hubweir.queue.forwarding import TransferEnd as TransferEnd
 from hubweir.queue.fragment_core import FragmentCore, OnLogged
+from hubweir.queue.fragment_receiver import FragmentReceiver as FragmentReceiver
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_snapshot import decode_snapshot, encode_snapshot
 from hubweir.queue.fragment_state import FragmentState
@@ -51,7 +52,6 @@ from hubweir.queue.fragment_values import OnDone as OnDone
 from hubweir.queue.fragment_values import ReceivedMessages as ReceivedMessages
 from hubweir.queue.fragment_values import Times as Times
 from hubweir.queue.log_replay import load_state
-from hubweir.queue.message_receives import FragmentReceiver as FragmentReceiver
 from hubweir.queue.message_receives import MessageReceives
 from hubweir.queue.numbered_messages import NumberedMessages
 from hubweir.queue.operation import SETTINGS, SETTLED, SKIPPED, Operation, encode_operation, logged_settings

@@ -87,6 +87,17 @@ class MessageReads:
         """Who reads next asks the log again."""
         self._of_turn = None
 
+    def take(self, indexes: array[int], first: int, last: int, rows: array[int]) -> bytearray | None:
+        """The records of indexes[first:last] where a run of this turn has all of them; None: `begin` finds them.
+
+        rows: as there, a message row for each of all indexes.
+        """
+        for run in self._of_turn or ():
+            if run.first_index <= indexes[first] < run.next_index:
+                out = bytearray()
+                return out if collect_records(run.data, indexes, first, last, rows, out) == last else None
+        return None
+
     def begin(
         self,
         indexes: array[int],

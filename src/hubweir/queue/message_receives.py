@@ -3,19 +3,19 @@
 A receive is answered in the turn in which there is a message, and one that does not wait in the next turn, whatever
 there is; receivers of one sub-queue are served in the order in which they asked. In PEEK_LOCK mode the messages are
 locked, LOCKED is logged and not waited for, and the records are read; in RECEIVE_AND_DELETE mode they are read, SETTLED
-is logged, and the answer waits for it.
+is logged, and the answer waits for it. Holders of sessions may be many: what they are given in a turn is locked
+together.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
 
 from hubweir.errors import NOT_ALLOWED, CorruptStore, ServiceError
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCKED_UNTIL_MS
 from hubweir.kernels.queue_contract import (
     LOCKED,
     M_INDEX,
@@ -26,6 +26,7 @@ from hubweir.kernels.queue_contract import (
 )
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment_core import FragmentCore, OnLogged
+from hubweir.queue.fragment_receiver import FragmentReceiver
 from hubweir.queue.fragment_values import OnDone, ReceivedMessages, Times
 from hubweir.queue.message_page import NEVER
 from hubweir.queue.message_session import MessageSession
@@ -35,39 +36,6 @@ from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 # Of one answer; what a receiver wants beyond it comes with its next receive.
 RECEIVE_LIMIT = 5_000
-
-
-class FragmentReceiver:
-    """Who receives from a sub-queue; made by a fragment. Its owner keeps it until it closes.
-
-    session_id, locked_until_ms (wall clock): of its session; None without one. is_open: it was not closed, nor lost.
-    reading: the counts of messages that are being read for it.
-    """
-
-    __slots__ = ("is_open", "locked_until_ms", "mode", "on_lost", "reading", "session", "sub_queue")
-
-    def __init__(
-        self,
-        sub_queue: SubQueue,
-        mode: ReceiveMode,
-        session: MessageSession | None = None,
-        on_lost: Callable[[FragmentReceiver, ServiceError], None] | None = None,
-    ) -> None:
-        self.sub_queue = sub_queue
-        self.mode = mode
-        self.session = session
-        self.on_lost = on_lost
-        self.locked_until_ms: int | None = None
-        self.is_open = True
-        self.reading = array("q")
-
-    @property
-    def is_reading(self) -> bool:
-        return bool(self.reading)
-
-    @property
-    def session_id(self) -> str | None:
-        return None if self.session is None else self.session.session_id.decode()
 
 
 class _Wanted(Struct, frozen=True):
@@ -170,19 +138,30 @@ class MessageReceives:
             else:
                 empty.add(sub_queue)
                 self._pass_over(receiver, wanted)
+        self._serve_sessions(times)
+        self._core.reads.end_turn()
+
+    def _serve_sessions(self, times: Times) -> None:
+        """Give to holders of sessions what is ready there: messages of all of them are locked and logged together."""
+        messages, stamp_ms = self._core.state.messages, times.stamp_ms
         just_asked, self._just_asked = self._just_asked, []
         holders = [session.holder for session in self._core.state.sessions.take_stirred()]
+        locking: list[tuple[FragmentReceiver, _Wanted, array[int]]] = []
         for receiver in dict.fromkeys(just_asked + holders):
-            waits = self._in_sessions.get(receiver)
-            if waits is None or receiver.session is None:
+            wanted = self._in_sessions.get(receiver)
+            if wanted is None or receiver.session is None:
                 continue
-            room = array("q", bytes(8 * waits.max_count))
-            many, _ = receiver.session.select(messages, times.stamp_ms, room, waits.max_count, waits.max_bytes)
-            if many:
-                self._give(receiver, room[:many], times)
+            room = array("q", bytes(8 * wanted.max_count))
+            many, _ = receiver.session.select(messages, stamp_ms, room, wanted.max_count, wanted.max_bytes)
+            if not many:
+                self._pass_over(receiver, wanted)
+            elif receiver.mode is ReceiveMode.PEEK_LOCK:
+                receiver.reading = room[:many]
+                locking.append((receiver, self._in_sessions.pop(receiver), receiver.reading))
             else:
-                self._pass_over(receiver, waits)
-        self._core.reads.end_turn()
+                self._give(receiver, room[:many], times)
+        if locking:
+            self._lock_in_sessions(locking, times)
 
     def _pass_over(self, receiver: FragmentReceiver, wanted: _Wanted) -> None:
         """There is nothing for it in this turn."""
@@ -210,11 +189,30 @@ class MessageReceives:
         session: MessageSession | None = None,
     ) -> None:
         """Mark ready messages as the mode says, then read them."""
-        core, many = self._core, len(counts)
+        core = self._core
         session = session if receiver is None else receiver.session
         locks = mode is ReceiveMode.PEEK_LOCK
         is_counted = locks and sub_queue is SubQueue.MAIN
         until_ms = times.monotonic_ms + core.settings.lock_duration_ms if session is None else session.until_ms
+        lock_ends_ms = until_ms if session is None else NEVER
+        told_ms = times.stamp_ms + until_ms - times.monotonic_ms
+        indexes, rows = self._marked(
+            counts, lock_ends_ms=lock_ends_ms if locks else None, told_ms=told_ms, is_counted=is_counted
+        )
+        if session is not None:
+            session.last_given = max(session.last_given, *counts)
+        given = _Given(counts, rows, mode, is_counted, on_done, receiver, wanted)
+        core.reads.begin(indexes, rows, changes_of(core, counts), partial(self._read, given))
+
+    def _marked(
+        self, counts: array[int], *, lock_ends_ms: int | None, told_ms: int, is_counted: bool
+    ) -> tuple[array[int], array[int]]:
+        """Mark ready messages, and log that they are delivered where that counts; their log indexes and message rows.
+
+        lock_ends_ms: when their locks do, on the monotonic clock; NEVER: with their sessions; None: no locks.
+        told_ms: the end that receivers are told.
+        """
+        core, many, locks = self._core, len(counts), lock_ends_ms is not None
         indexes, rows = array("q", bytes(8 * many)), array("q", bytes(8 * MESSAGE_WIDTH * many))
         core.state.messages.give(
             counts,
@@ -223,22 +221,42 @@ class MessageReceives:
             delivered=int(is_counted),
             lock_number=core.locks.next_number if locks else 0,
             secret=core.locks.secret,
-            until_ms=times.stamp_ms + until_ms - times.monotonic_ms if locks else -1,
+            until_ms=told_ms if locks else -1,
             number_base=core.number_base,
             partition=-1,
             indexes=indexes,
             out=rows,
         )
         core.tell_origins(rows)
-        if locks:
-            # A session's messages are locked as long as the session is.
-            core.locks.add(counts, many, until_ms if session is None else NEVER)
-        if session is not None:
-            session.last_given = max(session.last_given, *counts)
+        if lock_ends_ms is not None:
+            core.locks.add(counts, many, lock_ends_ms)
         if is_counted:
             core.gather_joined(LOGGED_LOCKED, counts)
-        given = _Given(counts, rows, mode, is_counted, on_done, receiver, wanted)
-        core.reads.begin(indexes, rows, changes_of(core, counts), partial(self._read, given))
+        return indexes, rows
+
+    def _lock_in_sessions(self, receivers: list[tuple[FragmentReceiver, _Wanted, array[int]]], times: Times) -> None:
+        """Lock messages of several sessions, which their holders wait for, then read and answer one after the other."""
+        core, counts = self._core, array("q")
+        for receiver, _, its in receivers:
+            assert receiver.session is not None
+            receiver.session.last_given = max(receiver.session.last_given, its[-1])  # as `select` picks them: in order
+            counts += its
+        # Sessions are held until different times, which each receiver is told below.
+        indexes, rows = self._marked(counts, lock_ends_ms=NEVER, told_ms=-1, is_counted=True)
+        at, later_ms = 0, times.stamp_ms - times.monotonic_ms
+        for receiver, wanted, its in receivers:
+            assert receiver.session is not None
+            first, at = at, at + len(its)
+            until = array("q", (receiver.session.until_ms + later_ms,)) * len(its)
+            rows[first * MESSAGE_WIDTH + Q_LOCKED_UNTIL_MS : at * MESSAGE_WIDTH : MESSAGE_WIDTH] = until
+            changes = changes_of(core, its)
+            found = None if changes else core.reads.take(indexes, first, at, rows)
+            own = rows[first * MESSAGE_WIDTH : at * MESSAGE_WIDTH]
+            given = _Given(its, own, ReceiveMode.PEEK_LOCK, True, wanted.on_done, receiver, wanted)
+            if found is not None:
+                self._read(given, found)
+            else:
+                core.reads.begin(indexes[first:at], own, changes, partial(self._read, given))
 
     def _read(self, given: _Given, answer: bytearray | Refused) -> None:
         receiver = given.receiver

@@ -27,8 +27,9 @@ from hubweir.errors import (
 from hubweir.kernels.queue_contract import LOCKED, M_LOCK, M_STATE, QUEUE_WIDTH, SETTLING
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment_core import FragmentCore
+from hubweir.queue.fragment_receiver import FragmentReceiver
 from hubweir.queue.fragment_values import ListedSessions, OnDone, Times
-from hubweir.queue.message_receives import FragmentReceiver, MessageReceives
+from hubweir.queue.message_receives import MessageReceives
 from hubweir.queue.message_session import MessageSession
 from hubweir.queue.operation import SESSION_STATE, Operation
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
