@@ -19,11 +19,19 @@ class NavigationItem:
     kinds: Sequence[EntityKind] = ()
 
 
-NAMESPACE_PAGES: tuple[NavigationItem, ...] = ()
+NAMESPACE_PAGES = (
+    NavigationItem("scale", "Scale", Rights.MANAGE),
+    NavigationItem("policies", "Shared access policies", Rights.MANAGE),
+    NavigationItem("alarms", "Alarms", Rights.MANAGE),
+)
 _ALL = tuple(EntityKind)
+_STORING = (EntityKind.EVENT_HUB, EntityKind.QUEUE, EntityKind.TOPIC)
 TABS = (
     NavigationItem("entity", "Overview", Rights.ALL, _ALL),
     NavigationItem("consumer-groups", "Consumer groups", Rights.MANAGE, (EntityKind.EVENT_HUB,)),
+    NavigationItem("capture", "Capture", Rights.MANAGE, (EntityKind.EVENT_HUB,)),
+    NavigationItem("connect", "Connect", Rights.ALL, _ALL),
+    NavigationItem("entity-policies", "Shared access policies", Rights.MANAGE, _STORING),
     NavigationItem("settings", "Settings", Rights.MANAGE, _ALL),
 )
 

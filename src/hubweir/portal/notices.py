@@ -8,6 +8,9 @@ NOTICES = {
     "deleted": "It is deleted.",
     "group-added": "The consumer group is created.",
     "group-deleted": "The consumer group is deleted.",
+    "scaled": "The throughput units are saved.",
+    "policy-created": "The policy is created. Open it for its keys.",
+    "policy-deleted": "The policy is deleted.",
     "signed-out": "You are signed out.",
     "ended": "Your session is over: it was idle for too long, or its key was renewed. Sign in again.",
 }

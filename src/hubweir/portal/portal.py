@@ -108,9 +108,13 @@ class Portal:
         if route.method == "POST":
             form = dict(await read_form(request, self._process.budget))
             _check_nonce(identity, form)
-        visit = Visit(self._templates, self._alarms, identity, request, page, name, query, form)
+        visit = self._visit(identity, request, page, name, query, form)
         _check_right(visit, route)
         return await route.handler(visit)
+
+    def _visit(self, identity: Identity, request: Request, page: str, name: str, query: Form, form: Form) -> Visit:
+        has_alarms = identity.gateway is self._process.default
+        return Visit(self._templates, self._alarms, has_alarms, identity, request, page, name, query, form)
 
     def _renewed(self, request: Request, response: Response, identity: Identity) -> Response:
         """The answer with a cookie that says when the session was used. Pages that renew themselves are no use."""
@@ -136,7 +140,7 @@ class Portal:
         if identity is None:
             values = {"problem_text": text, "reference": reference}
             return self._templates.answer("problem_outside.html", values, status=status, headers=headers)
-        visit = Visit(self._templates, self._alarms, identity, request, "", "", {}, {})
+        visit = self._visit(identity, request, "", "", {}, {})
         answer = visit.show("problem.html", status=status, problem_text=text, reference=reference)
         return replace(answer, headers={**answer.headers, **headers})
 

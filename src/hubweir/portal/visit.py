@@ -34,10 +34,14 @@ FORBIDDEN = 403
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """name: of the entity that the address names, as it stands there; "" for none. form: of a POST, else empty."""
+    """name: of the entity that the address names, as it stands there; "" for none. form: of a POST, else empty.
+
+    has_alarms: whether those who manage the session's namespace may see the alarms of the service.
+    """
 
     templates: Templates
     alarms: Alarms
+    has_alarms: bool
     identity: Identity
     request: Request
     page: str
@@ -59,6 +63,10 @@ class Visit:
     def namespace_pages(self) -> Sequence[NavigationItem]:
         """The further pages of the namespace, for who may manage it."""
         return NAMESPACE_PAGES
+
+    def rights_words(self, rights: Rights) -> str:
+        """The rights of a policy, as the service's portal tells them."""
+        return ", ".join(right_name(each) for each in (Rights.MANAGE, Rights.SEND, Rights.LISTEN) if each in rights)
 
     def tabs_of(self, entity: AnyEntity) -> Sequence[NavigationItem]:
         """What there is to do with an entity, as far as rights go."""
@@ -102,7 +110,8 @@ class Visit:
 
     def show(self, template: str, *, status: int = 200, **values: object) -> Response:
         """A page, or a part of one."""
-        standing = self.alarms.current() if self.may(Rights.MANAGE) else ()
+        # They may name entities of any namespace.
+        standing = self.alarms.current() if self.may(Rights.MANAGE) and self.has_alarms else ()
         base = {
             "visit": self,
             "namespace": self.gateway.namespace.description.name,

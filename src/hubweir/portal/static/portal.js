@@ -37,7 +37,7 @@ function draw(table) {
   const data = [rows.map((row) => Number(row.dataset.ms) / 1000)];
   const series = [{}];
   heads.forEach((head, index) => {
-    if (!head.dataset.series) return;
+    if (!("series" in head.dataset)) return;
     data.push(rows.map((row) => Number(row.cells[index + 1].dataset.value)));
     series.push({ label: head.textContent, stroke: colours[series.length - 1], width: 2, points: { size: 5 } });
   });
@@ -47,10 +47,14 @@ function draw(table) {
   const place = table.closest(".table");
   place.before(box);
   const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
-  const chart = new window.uPlot({ width: place.clientWidth, height: 220, series, axes: [axis, { ...axis, size: 70 }], legend: { show: true } }, data, box);
-  window.addEventListener("resize", () => chart.setSize({ width: place.clientWidth, height: 220 }));
+  const chart = new window.uPlot({
+    width: box.clientWidth - 32,
+    height: 220,
+    series: [{ label: "Hour (UTC)", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...series.slice(1)],
+    axes: [{ ...axis, values: [[3600, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, null, null, null, null, 1]] }, { ...axis, size: 70 }],
+    tzDate: (seconds) => window.uPlot.tzDate(new Date(seconds * 1000), "UTC"),
+  }, data, box);
+  window.addEventListener("resize", () => chart.setSize({ width: box.clientWidth - 32, height: 220 }));
 }
 
 document.addEventListener("DOMContentLoaded", () => document.querySelectorAll("table[data-chart]").forEach(draw));
-
-// A session that ended while a page was open: htmx follows hx-redirect; nothing else is left to do.

@@ -1,0 +1,243 @@
+"""The portal in a real browser, against a running service: what people do with it, by mouse and by keyboard.
+
+Where no Chromium is installed these tests are left out, and a notice says so (Debian: `apt-get install chromium`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+from hubweir.namespace.capture_description import CaptureDescription  # noqa: E402
+from hubweir.namespace.queue_description import QueueDescription  # noqa: E402
+from hubweir.namespace.rights import Rights  # noqa: E402
+from hubweir.namespace.storage_settings import StorageSettings  # noqa: E402
+from hubweir.namespace.topic_description import TopicDescription  # noqa: E402
+from hubweir.testing.running_namespace import RunningNamespace, running_namespace  # noqa: E402
+from tests.portal.chromium import Person, chromium, running_chromium  # noqa: E402
+from tests.workers.notices import notice  # noqa: E402
+
+KEY = "SAS_KEY_VALUE"
+# Every page that is there with the entities of the fixture.
+PAGES = (
+    "", "event-hubs", "queues", "topics", "create-event-hub", "create-queue", "create-topic",
+    "create-subscription/news", "entity/orders", "entity/kitchen", "entity/news", "settings/orders",
+    "settings/kitchen", "delete/kitchen", "consumer-groups/orders", "capture/orders", "connect/orders",
+    "connect/kitchen", "entity-policies/orders", "policies", "policy?policy=RootManageSharedAccessKey", "scale",
+    "alarms", "queues?search=zebra", "nowhere",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def namespace() -> Iterator[RunningNamespace]:
+    with running_namespace(stores=2) as namespace:
+        namespace.create_event_hub("orders", partition_count=4, capture=CaptureDescription())
+        namespace.create(QueueDescription("kitchen", storage=StorageSettings(is_partitioned=True)))
+        namespace.create(TopicDescription("news"))
+        yield namespace
+
+
+@pytest.fixture(scope="module")
+def browser(request: pytest.FixtureRequest) -> Iterator[object]:
+    executable = chromium()
+    if executable is None:
+        line = "no Chromium is installed: tests/portal is NOT run (Debian: apt-get install chromium)"
+        notice(request.config, "the portal in a browser", line)
+        pytest.skip(line)
+    with running_chromium(executable) as browser:
+        yield browser
+
+
+@pytest.fixture
+def person(namespace: RunningNamespace, browser: object) -> Iterator[Person]:
+    person = Person(browser, f"http://{namespace.host}:{namespace.port}")  # type: ignore[arg-type]
+    yield person
+    person.close()
+    assert person.offences == []
+
+
+def text(person: Person) -> str:
+    return str(person.page.inner_text("main"))
+
+
+def test_somebody_signs_in_makes_a_hub_changes_and_deletes_it(person: Person) -> None:
+    person.sign_in("wrong key")
+    assert "not right" in text(person)
+    person.sign_in(KEY)
+    person.page.get_by_role("link", name="Create an event hub").click()
+    person.page.fill("#field-name", "flights")
+    person.page.fill("#field-partition_count", "many")
+    person.press("Create")
+    assert "must be a whole number" in text(person) and person.page.input_value("#field-name") == "flights"
+    person.page.fill("#field-partition_count", "2")
+    person.press("Create")
+    assert "It is created." in text(person) and person.page.url.endswith("/portal/entity/flights?notice=created")
+    person.page.get_by_role("link", name="Settings").click()
+    person.page.fill("#field-retention", "3 days")
+    person.press("Save")
+    assert "3 days" in text(person)
+    person.page.get_by_role("link", name="Settings").click()
+    person.page.get_by_role("link", name="Delete …").click()
+    person.page.fill("#confirmed", "flights")
+    person.press("Delete")
+    assert "It is deleted." in text(person)
+    person.press("Sign out")
+    assert "You are signed out." in text(person)
+
+
+def test_a_list_is_searched_while_somebody_types(person: Person, namespace: RunningNamespace) -> None:
+    for number in range(3):
+        namespace.create_queue(f"searched-{number}")
+    person.sign_in(KEY)
+    page = person.open("queues")
+    page.get_by_role("searchbox").press_sequentially("SEARCHED-1", delay=10)
+    page.get_by_role("link", name="searched-0").wait_for(state="detached")
+    assert page.get_by_role("link", name="searched-1").is_visible()
+    assert not page.get_by_role("link", name="kitchen").is_visible()
+
+
+def test_counts_renew_themselves(person: Person, namespace: RunningNamespace) -> None:
+    from azure.servicebus import ServiceBusClient, ServiceBusMessage
+
+    person.sign_in(KEY)
+    page = person.open("entity/kitchen")
+    assert page.locator(".card").first.inner_text().split() == ["0", "Active", "messages"]
+    with (
+        ServiceBusClient.from_connection_string(namespace.connection_string()) as client,
+        client.get_queue_sender("kitchen") as sender,
+    ):
+        sender.send_messages([ServiceBusMessage("tea"), ServiceBusMessage("coffee")])
+    page.locator(".card .figure").first.get_by_text("2", exact=True).wait_for()
+    assert page.locator(".card").first.inner_text().split() == ["2", "Active", "messages"]
+
+
+def test_keys_are_shown_once_asked_and_renewed(person: Person, namespace: RunningNamespace) -> None:
+    person.sign_in(KEY)
+    page = person.open("policies")
+    page.fill("#name", "sender")
+    page.get_by_label("Send").check()
+    person.press("Add")
+    page.get_by_role("link", name="sender").click()
+    assert "SharedAccessKey=" not in page.content()
+    person.press("Show keys and connection strings")
+    before = page.input_value("#key-primary")
+    assert len(before) == 44 and page.input_value("#key-primary-plain").startswith("Endpoint=sb://127.0.0.1:")
+    person.press("Renew primary key")
+    page.wait_for_load_state()
+    assert page.input_value("#key-primary") != before
+    other = Person(page.context.browser, person.origin)  # type: ignore[arg-type]
+    other.sign_in(page.input_value("#key-primary"), "sender")
+    assert "Open an entity" in text(other)
+    person.press("Renew primary key")  # which ends the other's session
+    page.wait_for_load_state()
+    other.open("")
+    assert "Your session is over" in text(other)
+    other.close()
+    assert other.offences == []
+
+
+def test_units_are_changed_and_drawn(person: Person, namespace: RunningNamespace) -> None:
+    person.sign_in(KEY)
+    page = person.open("scale")
+    page.fill("#units", "4")
+    page.check("#inflates")
+    page.fill("#maximum", "2")
+    person.press("Save")
+    assert "That did not work." in text(person)
+    page.fill("#maximum", "8")
+    person.press("Save")
+    assert "saved" in text(person) and "4.0 MB or 4,000 events a second" in text(person)
+    assert namespace.service.gateway.namespace.description.units.maximum == 8
+    page.fill("#units", "0")
+    page.uncheck("#inflates")
+    person.press("Save")
+    assert namespace.service.gateway.namespace.description.units.held == 0
+
+
+def test_capture_is_switched_on(person: Person, namespace: RunningNamespace) -> None:
+    person.sign_in(KEY)
+    page = person.open("capture/orders")
+    page.get_by_label("Capture", exact=True).check()
+    page.fill("#field-minutes", "1")
+    person.press("Save")
+    assert page.get_by_text("Running").count() == 4
+    capture = namespace.service.gateway.management.hub("orders").capture
+    assert capture is not None and capture.enabled and capture.interval_s == 60
+
+
+def test_who_may_send_alone_sees_and_can_do_nothing_else(person: Person, namespace: RunningNamespace) -> None:
+    from hubweir.gateway.http.tests.service import Http
+
+    Http(namespace).set_rule("orders", "only-send", Rights.SEND, "a key for sending")
+    person.open("sign-in")
+    person.page.fill("#rule", "only-send")
+    person.page.fill("#secret", "a key for sending")
+    person.page.get_by_text("The policy is of one entity").click()
+    person.page.fill("#entity", "orders")
+    person.press("Sign in")
+    assert person.page.url.endswith("/portal/entity/orders")
+    links = [each.inner_text() for each in person.page.get_by_role("link").all()]
+    assert not {"Settings", "Capture", "Queues", "Shared access policies", "Consumer groups"} & set(links), links
+    for page in ("settings/orders", "event-hubs", "entity/kitchen", "policies", "scale", "capture/orders"):
+        person.open(page)
+        assert "Unauthorized access" in text(person), page
+
+
+def test_it_works_by_keyboard_alone(person: Person) -> None:
+    page = person.open("sign-in")
+    page.keyboard.type(KEY)  # the field for the key has the focus
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/portal")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/portal/event-hubs")
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate(outline) == "solid", "where the focus is, is seen"
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 360)])
+def test_no_page_has_a_serious_violation_or_lies_outside_the_window(
+    namespace: RunningNamespace, browser: object, tmp_path: Path, scheme: str, width: int
+) -> None:
+    """axe-core looks at every page; a picture of each is kept when this fails."""
+    viewport = {"width": width, "height": 800}
+    person = Person(browser, f"http://{namespace.host}:{namespace.port}", color_scheme=scheme, viewport=viewport)  # type: ignore[arg-type]
+    person.open("sign-in")
+    found = person.violations()
+    person.sign_in(KEY)
+    for number, path in enumerate(PAGES):
+        person.open(path)
+        found += person.violations()
+        if person.overflow():
+            found.append(f"{path}: {person.overflow()} px lie outside the window")
+        person.page.screenshot(path=str(tmp_path / f"{number:02}.png"), full_page=True)
+    person.close()
+    assert found == [] and person.offences == []
+
+
+def test_planted_offences_are_found(person: Person, namespace: RunningNamespace) -> None:
+    """The control arm: a picture without words, grey on grey, a script within the page, a request elsewhere."""
+    page = person.open("sign-in")
+    page.evaluate("document.querySelector('main').innerHTML += '<img src=\"/portal/static/icon.svg\">'")
+    page.evaluate("document.querySelector('h1').style.color = '#ddd'")
+    assert {line.split(": ")[1] for line in person.violations()} >= {"image-alt", "color-contrast"}
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.x = 1'}))"
+    )
+    assert page.evaluate("window.x") is None, "the policy stops a script within the page"
+    page.evaluate("fetch('http://127.0.0.1:9/').catch(() => 0)")
+    page.evaluate("document.body.style.width = '5000px'")
+    assert person.overflow() > 3_000
+    kinds = " ".join(person.offences)
+    assert "Content Security Policy" in kinds and "console: " in kinds
+    person.offences.clear()
