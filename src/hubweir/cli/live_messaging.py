@@ -14,11 +14,10 @@ from hubweir.config.authorization_documents import rights_words
 from hubweir.config.emulator_entities import MessagingProperties, NamespaceConfig, RuleConfig, TopicConfig
 from hubweir.config.emulator_messaging import rule_document, said_members
 from hubweir.namespace.forward_address import forward_name
-from hubweir.namespace.messaging_tier import STANDARD_FRAGMENTS
+from hubweir.namespace.messaging_tier import PREMIUM_SKU, STANDARD_FRAGMENTS
 from hubweir.namespace.names import DEFAULT_RULE
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
-from hubweir.namespace.storage_settings import STANDARD_SIZES
 from hubweir.namespace.subscription_description import subscription_path
 
 Document = dict[str, object]
@@ -46,11 +45,14 @@ def live_queues_and_topics(administration: Administration, *, with_keys: bool) -
 
     with_keys: authorization rules have their keys, in clear.
     """
-    queues = [
+    queues: list[Document] = [
         {"Name": queue.name, "Properties": _properties(queue, with_keys=with_keys, leave_out=_OF_TOPICS)}
         for queue in administration.list(EntityType.QUEUE)
     ]
     topics = [_topic(administration, topic, with_keys=with_keys) for topic in administration.list(EntityType.TOPIC)]
+    if administration.namespace().members.get("MessagingSKU") != PREMIUM_SKU:
+        for each in (*queues, *topics):
+            _tell_size_as_asked(_object(each["Properties"]))
     return {name: found for name, found in (("Queues", queues), ("Topics", topics)) if found}
 
 
@@ -99,12 +101,16 @@ def _properties(entity: EntityInfo, *, with_keys: bool = False, leave_out: str =
             document[name] = text
         elif name in _DESTINATIONS:
             document[name] = forward_name(text)
-    size = document.get("MaxSizeInMegabytes")
-    if document.get("EnablePartitioning") and isinstance(size, int) and size // STANDARD_FRAGMENTS in STANDARD_SIZES:
-        document["MaxSizeInMegabytes"] = size // STANDARD_FRAGMENTS
     if entity.rules:
         document["AuthorizationRules"] = [_authorization_rule(rule, with_keys=with_keys) for rule in entity.rules]
     return document
+
+
+def _tell_size_as_asked(properties: Document) -> None:
+    """Outside of the premium tier a partitioned entity tells the size of all fragments; a file asks for a share's."""
+    size = properties.get("MaxSizeInMegabytes")
+    if properties.get("EnablePartitioning") and isinstance(size, int):
+        properties["MaxSizeInMegabytes"] = size // STANDARD_FRAGMENTS
 
 
 def _authorization_rule(rule: AuthorizationRuleDescription, *, with_keys: bool) -> Document:

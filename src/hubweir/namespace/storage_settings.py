@@ -66,9 +66,9 @@ def checked_storage(title: str, storage: StorageSettings, tier: MessagingTier) -
 def _size(title: str, storage: StorageSettings, tier: MessagingTier) -> int:
     """The size before multiplication: a client may send back what it was told."""
     asked, share = storage.max_size_megabytes, storage.max_size_megabytes // STANDARD_FRAGMENTS
-    if storage.is_partitioned and not tier.is_premium and share * STANDARD_FRAGMENTS == asked:
-        asked = share if share in STANDARD_SIZES else asked
     allowed = PREMIUM_SIZES if tier.has_large_sizes else STANDARD_SIZES
+    if storage.is_partitioned and not tier.is_premium and share * STANDARD_FRAGMENTS == asked:
+        asked = share if share in allowed else asked
     if asked not in allowed:
         text = f"MaxSizeInMegabytes is {asked}; {', '.join(map(str, allowed))} are allowed"
         raise out_of_range(title, text)

@@ -94,3 +94,15 @@ def test_each_difference_has_its_line(administration: Administration) -> None:
         "- queue from",
     ]
     assert messaging_differences(read({"Topics": []}), {}) == []
+
+
+@pytest.mark.parametrize(("profile", "told"), [("premium", 81920), ("development", 16 * 10240)])
+def test_the_size_of_a_partitioned_queue_is_the_one_that_was_asked_for_in_every_tier(profile: str, told: int) -> None:
+    asked = 81920 if profile == "premium" else 10240
+    with running_namespace(profile=profile) as namespace:
+        administration = Administration(ConnectionString.parse(namespace.connection_string()))
+        members = {"EnablePartitioning": "true", "MaxSizeInMegabytes": str(asked)}
+        made = administration.create(EntityType.QUEUE, "orders", members)
+        assert made.members["MaxSizeInMegabytes"] == str(told)
+        (queue,) = read(live_queues_and_topics(administration, with_keys=False)).queues
+        assert (queue.properties.enable_partitioning, queue.properties.max_size_in_megabytes) == (True, asked)

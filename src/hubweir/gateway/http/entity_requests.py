@@ -20,6 +20,8 @@ T = TypeVar("T")
 PAGE_LIMIT = 100
 _PAGE_DIGITS = 6
 API_VERSION = "api-version"
+# The first version that knows partitioned entities. (contract "Service Bus", 9A, P5)
+PARTITIONING_VERSION = "2013-10"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,12 @@ def page_of(request: Request, items: Sequence[T]) -> EntityPage[T]:
 def api_version(request: Request) -> str:
     """The version that a request asks for, such as `2021-05`; "" when it does not say."""
     return _query(request).get(API_VERSION, [""])[0]
+
+
+def knows_partitioning(request: Request) -> bool:
+    """Whether the version that a request asks for has EnablePartitioning; one that does not say has."""
+    version = api_version(request)
+    return not version or version >= PARTITIONING_VERSION
 
 
 def uri_of(request: Request, *path: str) -> str:

@@ -45,8 +45,10 @@ class TopicFigures:
     correlation_filters: int | None = None
 
 
-def queue_content(queue: QueueDescription, counts: EntityCounts, *, tier: MessagingTier, host: str) -> str:
-    """QueueDescription. host: of the namespace, for destinations of forwarding."""
+def queue_content(
+    queue: QueueDescription, counts: EntityCounts, *, tier: MessagingTier, host: str, tells_partitioning: bool = True
+) -> str:
+    """QueueDescription. host: of the namespace, for destinations of forwarding. tells_partitioning: the version does."""
     delivery, storage = queue.delivery, queue.storage
     return description(
         "QueueDescription",
@@ -71,7 +73,7 @@ def queue_content(queue: QueueDescription, counts: EntityCounts, *, tier: Messag
             ("SupportOrdering", flag_text(storage.support_ordering)),
             ("CountDetails", _count_members(counts)),
             ("AutoDeleteOnIdle", xml_text(queue.auto_delete_on_idle.text)),
-            ("EnablePartitioning", flag_text(storage.is_partitioned)),
+            *_partitioning(storage, is_told=tells_partitioning),
             *_forward("ForwardDeadLetteredMessagesTo", delivery.forward_dead_letters_to, host),
             ("EntityAvailabilityStatus", _availability(counts)),
             ("EnableExpress", flag_text(storage.is_express)),
@@ -80,8 +82,15 @@ def queue_content(queue: QueueDescription, counts: EntityCounts, *, tier: Messag
     ).replace("<CountDetails>", _COUNT_DETAILS)
 
 
-def topic_content(topic: TopicDescription, counts: EntityCounts, figures: TopicFigures, *, tier: MessagingTier) -> str:
-    """TopicDescription. counts: of what waits on the topic itself."""
+def topic_content(
+    topic: TopicDescription,
+    counts: EntityCounts,
+    figures: TopicFigures,
+    *,
+    tier: MessagingTier,
+    tells_partitioning: bool = True,
+) -> str:
+    """TopicDescription. counts: of what waits on the topic itself. tells_partitioning: the version does."""
     storage = topic.storage
     filters = (("SqlFilterCount", figures.sql_filters), ("CorrelationFilterCount", figures.correlation_filters))
     return description(
@@ -104,7 +113,7 @@ def topic_content(topic: TopicDescription, counts: EntityCounts, figures: TopicF
             ("SubscriptionCount", str(figures.subscriptions)),
             *((name, str(count)) for name, count in filters if count is not None),
             ("AutoDeleteOnIdle", xml_text(topic.auto_delete_on_idle.text)),
-            ("EnablePartitioning", flag_text(storage.is_partitioned)),
+            *_partitioning(storage, is_told=tells_partitioning),
             ("EntityAvailabilityStatus", _availability(counts)),
             ("EnableSubscriptionPartitioning", "false"),
             ("EnableExpress", flag_text(storage.is_express)),
@@ -199,6 +208,11 @@ def _metadata(entity: MessagingDescription) -> Iterator[Member]:
 def _forward(name: str, text: str, host: str) -> Iterator[Member]:
     if text:
         yield name, xml_text(forward_uri(text, host))
+
+
+def _partitioning(storage: StorageSettings, *, is_told: bool) -> Iterator[Member]:
+    if is_told:
+        yield "EnablePartitioning", flag_text(storage.is_partitioned)
 
 
 def _times(entity: MessagingDescription, accessed_at_ms: int) -> Iterator[Member]:

@@ -16,13 +16,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace as replace_fields
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
 
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
 from hubweir.gateway.entity_counts import EntityCounts, FragmentAnswer, ask_counts, ask_fragments
 from hubweir.gateway.http.atom import AtomEntry
-from hubweir.gateway.http.entity_requests import api_version, entry, entry_uri, feed, is_change, page_of, read_body
+from hubweir.gateway.http.entity_requests import (
+    api_version,
+    entry,
+    entry_uri,
+    feed,
+    is_change,
+    knows_partitioning,
+    page_of,
+    read_body,
+)
 from hubweir.gateway.http.exchange import Request, Response, answer_of
 from hubweir.gateway.http.forward_authorization import check_forwarding
 from hubweir.gateway.http.messaging_content import (
@@ -40,7 +52,7 @@ from hubweir.gateway.http.strict_xml import Element, read_xml, refused
 from hubweir.gateway.subscription_rule_management import check_rule
 from hubweir.namespace.entity import Entity, EntityDescription
 from hubweir.namespace.messaging_changes import replace_settings
-from hubweir.namespace.messaging_description import MessagingDescription
+from hubweir.namespace.messaging_description import MessagingDescription, storage_of
 from hubweir.namespace.names import check_subscription_name, check_subscription_rule_name
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.resource_path import fold
@@ -197,6 +209,8 @@ async def delete_rule(gateway: Gateway, request: Request, match: Match) -> Respo
 
 async def _put(gateway: Gateway, request: Request, wanted: WantedEntity[K]) -> Response:
     """Make an entity, or replace all settings of one that is there."""
+    if not knows_partitioning(request):
+        wanted = replace_fields(wanted, description=_partitioned_as_before(gateway, wanted.description))
     change = is_change(request)
     check_forwarding(gateway, request, wanted.description)
     kind: type[K] = type(wanted.description)
@@ -207,6 +221,15 @@ async def _put(gateway: Gateway, request: Request, wanted: WantedEntity[K]) -> R
         made = await answer_of(partial(gateway.keeper.create, wanted.new))
     entity = gateway.namespace.get(made.name, kind)
     return await entity_response(gateway, request, entity, 200 if change else 201)
+
+
+def _partitioned_as_before(gateway: Gateway, wanted: K) -> K:
+    """What a request of a version without partitioning wants: of that, nothing."""
+    if isinstance(wanted, QueueDescription | TopicDescription):
+        there = gateway.namespace.find(wanted.name, type(wanted))
+        is_partitioned = there is not None and storage_of(there.description).is_partitioned
+        return replace(wanted, storage=replace_fields(wanted.storage, is_partitioned=is_partitioned))
+    return wanted
 
 
 async def _entry_of(gateway: Gateway, request: Request, entity: Entity[K]) -> AtomEntry:
@@ -221,11 +244,13 @@ async def _entry_of(gateway: Gateway, request: Request, entity: Entity[K]) -> At
 
 def _content(gateway: Gateway, request: Request, described: EntityDescription, counts: EntityCounts) -> str:
     tier, host = gateway.namespace.profile.messaging, gateway.settings.host_name
+    knows = knows_partitioning(request)
     match described:
         case QueueDescription():
-            return queue_content(described, counts, tier=tier, host=host)
+            return queue_content(described, counts, tier=tier, host=host, tells_partitioning=knows)
         case TopicDescription():
-            return topic_content(described, counts, _figures(gateway, request, described.name), tier=tier)
+            figures = _figures(gateway, request, described.name)
+            return topic_content(described, counts, figures, tier=tier, tells_partitioning=knows)
         case SubscriptionDescription():
             return subscription_content(described, counts, host=host)
     raise TypeError(f"no description of a {described.kind.noun} is told here")

@@ -137,8 +137,43 @@ def test_an_entity_that_cannot_be_removed_wholly_is_served_no_more_and_goes_late
     assert len(fragments(stores.call("GET", "/orders/$Fragments"))) == 1
 
 
-def test_what_is_made_while_a_store_is_away_lies_on_the_others(stores: Http) -> None:
+def test_while_a_store_is_away_others_take_what_has_one_log_and_nothing_partitioned_is_made(stores: Http) -> None:
     take_away(stores, 0)
-    assert stores.call("PUT", "/orders", described(QUEUE, PARTITIONED)).status == 201
-    assert {row["Store"] for row in fragments(stores.call("GET", "/orders/$Fragments"))} == {"1", "2"}
-    assert {send(stores, "orders", "tea", f"key-{number}") for number in range(20)} == {201}
+    refused = stores.call("PUT", "/orders", described(QUEUE, PARTITIONED))
+    assert refused.status == 503 and "these are away: store-0. Create it when" in detail(refused.body)
+    for name in ("orders", "a", "b"):
+        assert stores.call("PUT", f"/{name}", described(QUEUE)).status == 201
+        assert fragments(stores.call("GET", f"/{name}/$Fragments"))[0]["Store"] in ("1", "2")
+    bring_back(stores, 0)
+    until(lambda: stores.call("PUT", "/all", described(QUEUE, PARTITIONED)).status, 201)
+    assert {row["Store"] for row in fragments(stores.call("GET", "/all/$Fragments"))} == {"0", "1", "2"}
+
+
+def test_a_version_from_before_partitioning_knows_none(stores: Http) -> None:
+    """(contract "Service Bus", 9A, P5)"""
+    old, new = "?api-version=2013-08", "?api-version=2013-10"
+    for kind, path in ((QUEUE, "orders"), (TOPIC, "news")):
+        made = stores.call("PUT", f"/{path}{old}", described(kind, PARTITIONED))
+        assert (made.status, text(made.body, "EnablePartitioning")) == (201, None)
+        assert told(stores, path, "EnablePartitioning") == "false" and told(stores, path, "MaxSizeInMegabytes") == "2048"
+        stores.call("DELETE", f"/{path}")
+        made = stores.call("PUT", f"/{path}{new}", described(kind, PARTITIONED))
+        assert (made.status, text(made.body, "EnablePartitioning")) == (201, "true")
+        assert text(stores.call("GET", f"/{path}{old}").body, "EnablePartitioning") is None
+        for inside in ("", PARTITIONED):
+            changed = stores.call("PUT", f"/{path}{old}", described(kind, inside), **ANY)
+            assert changed.status == 200, "what it does not know it does not change"
+        assert told(stores, path, "EnablePartitioning") == "true"
+        assert len(fragments(stores.call("GET", f"/{path}/$Fragments"))) == 16
+
+
+@pytest.mark.parametrize("asked", [1_024, 5_120, 10_240, 40_960])
+def test_a_size_that_was_told_may_be_sent_back_and_is_multiplied_once(stores: Http, asked: int) -> None:
+    """(contract "Service Bus", 9A, P2)"""
+    partitioned = "<MaxSizeInMegabytes>{}</MaxSizeInMegabytes><EnablePartitioning>true</EnablePartitioning>"
+    made = stores.call("PUT", "/orders", described(QUEUE, partitioned.format(asked)))
+    whole = str(16 * asked)
+    assert (made.status, text(made.body, "MaxSizeInMegabytes")) == (201, whole)
+    for size in (whole, asked, whole):
+        changed = stores.call("PUT", "/orders", described(QUEUE, partitioned.format(size)), **ANY)
+        assert (changed.status, text(changed.body, "MaxSizeInMegabytes")) == (200, whole)
