@@ -74,9 +74,15 @@ CORRELATION_MEMBERS = {
 }
 
 
-def with_defaults(new: M, profile: Profile) -> M:
-    """A new entity as its profile makes it: the official emulator has defaults of its own."""
+def with_defaults(new: M, profile: Profile, *, has_sku: bool) -> M:
+    """A new entity as its profile makes it: the official emulator has defaults of its own.
+
+    has_sku: the file says of which tier its namespace is, so it means what the service does: there an entity is
+    partitioned unless it says otherwise. The official emulators have no such thing. (contract "Service Bus", 9A, P3)
+    """
     if profile is not OFFICIAL_EMULATOR:
+        if has_sku and isinstance(new, QueueDescription | TopicDescription):
+            return replace(new, storage=replace_fields(new.storage, is_partitioned=True))
         return new
     more: dict[str, Any] = {"default_time_to_live": written_duration("PT1H")}
     if not isinstance(new, TopicDescription):
@@ -173,24 +179,25 @@ def _given(**values: Any) -> dict[str, Any]:
 
 def queues_and_topics(namespace: NamespaceConfig, profile: Profile) -> Document:
     """The members Queues and Topics of a namespace, with defaults filled in and without keys of rules."""
-    document: Document = {"Queues": [_queue(queue, profile) for queue in namespace.queues]}
-    return document | {"Topics": [_topic(topic, profile) for topic in namespace.topics]}
+    has_sku = namespace.sku is not None
+    document: Document = {"Queues": [_queue(queue, profile, has_sku=has_sku) for queue in namespace.queues]}
+    return document | {"Topics": [_topic(topic, profile, has_sku=has_sku) for topic in namespace.topics]}
 
 
-def _queue(queue: QueueConfig, profile: Profile) -> Document:
-    made = with_properties(with_defaults(QueueDescription(queue.name), profile), queue.properties)
+def _queue(queue: QueueConfig, profile: Profile, *, has_sku: bool) -> Document:
+    made = with_properties(with_defaults(QueueDescription(queue.name), profile, has_sku=has_sku), queue.properties)
     return {"Name": queue.name, "Properties": _properties(made, queue.properties)}
 
 
-def _topic(topic: TopicConfig, profile: Profile) -> Document:
-    made = with_properties(with_defaults(TopicDescription(topic.name), profile), topic.properties)
+def _topic(topic: TopicConfig, profile: Profile, *, has_sku: bool) -> Document:
+    made = with_properties(with_defaults(TopicDescription(topic.name), profile, has_sku=has_sku), topic.properties)
     subscriptions = [_subscription(topic, subscription, profile) for subscription in topic.subscriptions]
     return {"Name": topic.name, "Properties": _properties(made, topic.properties), "Subscriptions": subscriptions}
 
 
 def _subscription(topic: TopicConfig, subscription: SubscriptionConfig, profile: Profile) -> Document:
     new = SubscriptionDescription(subscription_path(topic.name, subscription.name))
-    made = with_properties(with_defaults(new, profile), subscription.properties)
+    made = with_properties(with_defaults(new, profile, has_sku=False), subscription.properties)
     document: Document = {"Name": subscription.name, "Properties": _properties(made, subscription.properties)}
     return document | {"Rules": [rule_document(rule) for rule in subscription.rules]}
 

@@ -64,8 +64,9 @@ async def _make_queues_and_topics(gateway: Gateway, wanted: NamespaceConfig, pro
         *((QueueDescription(queue.name), queue.properties, queue.location) for queue in wanted.queues),
         *((TopicDescription(topic.name), topic.properties, topic.location) for topic in wanted.topics),
     ]
+    has_sku = wanted.sku is not None
     for new, properties, place in entities:
-        if await _try(problems, place, make_queue_or_topic(gateway, new, properties)):
+        if await _try(problems, place, make_queue_or_topic(gateway, new, properties, has_sku=has_sku)):
             for rule in properties.rules:
                 await _try(problems, rule.location, _make_rule(gateway, new.name, rule))
     for topic in wanted.topics:

@@ -28,15 +28,21 @@ from hubweir.namespace.subscription_rule import TrueFilterDescription
 M = TypeVar("M", bound=MessagingDescription)
 
 
-async def make_queue_or_topic(gateway: Gateway, wanted: M, properties: MessagingProperties) -> None:
-    """Make it, without destinations, or change what the file says otherwise. wanted: as new. Raises ServiceError."""
-    await _make(gateway, with_defaults(wanted, gateway.namespace.profile), without_destinations(properties))
+async def make_queue_or_topic(
+    gateway: Gateway, wanted: M, properties: MessagingProperties, *, has_sku: bool
+) -> None:
+    """Make it, without destinations, or change what the file says otherwise. wanted: as new. Raises ServiceError.
+
+    has_sku: see with_defaults.
+    """
+    new = with_defaults(wanted, gateway.namespace.profile, has_sku=has_sku)
+    await _make(gateway, new, without_destinations(properties))
 
 
 async def make_subscription(gateway: Gateway, topic: TopicConfig, wanted: SubscriptionConfig) -> None:
     """As make_queue_or_topic; a new one begins with the first of its rules."""
     name = subscription_path(topic.name, wanted.name)
-    new = with_defaults(SubscriptionDescription(name), gateway.namespace.profile)
+    new = with_defaults(SubscriptionDescription(name), gateway.namespace.profile, has_sku=False)
     if wanted.rules:
         new = replace(new, first_rule=check_rule(subscription_rule(wanted.rules[0])))
     await _make(gateway, new, without_destinations(wanted.properties))

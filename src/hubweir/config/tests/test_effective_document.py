@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hubweir.config.effective_document import effective_document
 from hubweir.config.tests.emulator_texts import parse_emulator_file
-from hubweir.namespace.tiers import OFFICIAL_EMULATOR
+from hubweir.namespace.tiers import DEVELOPMENT, OFFICIAL_EMULATOR
 
 FILE = {
     "UserConfig": {
@@ -78,3 +78,13 @@ def test_a_file_of_both_services_is_shown_under_both_roots() -> None:
     document = json.loads(json.dumps(effective_document(parse_emulator_file(json.dumps(both).encode(), file="f"))))
     (hubs,), (bus,) = document["UserConfig"]["NamespaceConfig"], document["UserConfig"]["Namespaces"]
     assert hubs["Name"] == bus["Name"] == "ns1" and len(hubs["Entities"]) == 2 and bus["Queues"][0]["Name"] == "q"
+
+
+def test_what_is_partitioned_by_itself_is_shown() -> None:
+    buses = {"Namespaces": [{"Name": "n", "Sku": "Standard", "Queues": [{"Name": "q"}], "Topics": [{"Name": "t"}]}]}
+    for profile, shown in ((DEVELOPMENT, True), (OFFICIAL_EMULATOR, False)):
+        found = parse_emulator_file(json.dumps({"UserConfig": buses}).encode(), file="f")
+        document = json.loads(json.dumps(effective_document(found, profile=profile)))
+        (namespace,) = document["UserConfig"]["Namespaces"]
+        for each in (*namespace["Queues"], *namespace["Topics"]):
+            assert each["Properties"]["EnablePartitioning"] is shown

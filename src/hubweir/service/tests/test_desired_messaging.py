@@ -234,3 +234,31 @@ def test_two_tiers_stand_side_by_side_each_with_its_rules_under_its_own_host(tmp
     assert "<MessagingUnits>1</MessagingUnits>" in found["premium", "all-premium", "/$namespaceinfo"][1]
     for tier, size in (("standard", 256), ("premium", 1024)):
         assert f"<MaxMessageSizeInKilobytes>{size}<" in found[tier, f"all-{tier}", "/q"][1]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "properties", "partitioned"),
+    [
+        ({}, {}, False),
+        ({}, {"EnablePartitioning": True}, True),
+        ({"Sku": "Standard"}, {}, True),
+        ({"Sku": "Basic"}, {}, True),
+        ({"Sku": "Standard"}, {"EnablePartitioning": False}, False),
+        ({"Sku": "Premium"}, {"EnablePartitioning": False}, True),
+    ],
+)
+def test_a_file_that_names_the_tier_means_partitioned_queues_as_the_service_does(
+    tmp_path: Path, namespace: dict[str, str], properties: dict[str, bool], partitioned: bool
+) -> None:
+    found = start(tmp_path, write(tmp_path, Queues=queue(**properties), **namespace)).found
+    assert found["q"].storage.is_partitioned is partitioned
+
+
+def test_what_the_official_emulator_has_not_is_off_there_and_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    limits = {"profile": "official-emulator"}
+    topics = [{"Name": "t", "Subscriptions": [{"Name": "s"}]}]
+    found = start(tmp_path, write(tmp_path, Queues=queue(), Topics=topics), **limits).found
+    assert not found["q"].storage.is_partitioned and not found["t"].storage.is_partitioned
+    more = [*queue(), {"Name": "later"}]
+    found = start(tmp_path, write(tmp_path, Queues=more, Topics=topics, Sku="Standard")).found
+    assert [found[name].storage.is_partitioned for name in ("q", "t", "later")] == [False, False, True]
