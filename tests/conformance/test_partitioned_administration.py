@@ -11,6 +11,8 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 from azure.servicebus.management import ServiceBusAdministrationClient
 
+from hubweir.client.administration import Administration
+from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.running_namespace import RunningNamespace
 from tests.conformance.conftest import HOST, Serve
 from tests.conformance.lost_store import lost_store
@@ -79,6 +81,18 @@ def test_what_fragments_hold_is_summed_and_one_that_is_away_makes_the_entity_lim
         time.sleep(0.1)
     assert client.get_queue_runtime_properties("orders").active_message_count == 20
     client.delete_queue("orders")
+
+
+@pytest.mark.sb(134)
+def test_operators_see_each_fragment_with_its_broker_and_its_store(
+    namespace: RunningNamespace, client: ServiceBusAdministrationClient, broker_count: int
+) -> None:
+    client.create_queue("where", enable_partitioning=True)
+    fragments = Administration(ConnectionString.parse(namespace.connection_string())).fragments("where")
+    found = [(int(each.members["Broker"]), int(each.members["Store"])) for each in fragments]
+    assert len(found) == 16 and {store for _, store in found} == {0, 1, 2}
+    assert all(broker == store % broker_count for broker, store in found)
+    client.delete_queue("where")
 
 
 @pytest.mark.sb(133)

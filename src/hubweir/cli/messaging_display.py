@@ -41,7 +41,7 @@ def print_entity(kind: str, entity: EntityInfo, fragments: Sequence[EntityInfo],
 
 def print_fragments(fragments: Sequence[EntityInfo]) -> None:
     """One row a fragment. One that does not answer has no counts, and says why."""
-    headings = ("fragment", "store", "state", "active", "dead letters", "scheduled", "bytes")
+    headings = ("fragment", "broker", "store", "state", "active", "dead letters", "scheduled", "bytes")
     table(headings, [_fragment_row(each.members, each) for each in fragments])
     for each in fragments:
         if "Reason" in each.members:
@@ -50,7 +50,8 @@ def print_fragments(fragments: Sequence[EntityInfo]) -> None:
 
 def _fragment_row(members: Mapping[str, str], fragment: EntityInfo) -> tuple[str, ...]:
     counts = _counts(fragment) if fragment.counts else ("", "", "")
-    return (fragment.name, f"store-{members['Store']}", members["Status"], *counts, members.get("SizeInBytes", ""))
+    where = members["Broker"], f"store-{members['Store']}"
+    return (fragment.name, *where, members["Status"], *counts, members.get("SizeInBytes", ""))
 
 
 def _fragment_document(fragment: EntityInfo) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class SharedProcess(Protocol):
     large_turns: HeldRuns
     receive_slots: ReceiveSlots
     supervisor: BrokerClient | None
+    processes: int
 
     def add_gateway(self, gateway: Gateway) -> None:
         """One namespace more; the first is the default. Its names lead to no other (host_names.divide)."""

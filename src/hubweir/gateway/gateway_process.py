@@ -66,6 +66,7 @@ class GatewayProcess(SharedProcess):
         self.gateways: list[Gateway] = []
         # The way to the supervisor of several processes; None: there is none.
         self.supervisor: BrokerClient | None = None
+        self.processes = 1  # of the service, with this one: that of store i is i modulo their number
         self.has_all = True  # False as long as namespaces are missing that this process is to serve
 
     def add_gateway(self, gateway: Gateway) -> None:

@@ -98,6 +98,7 @@ class BrokerProcess(Parts):
         clients: list[BrokerClient] = [own.get(index) or away[index] for index in range(start.stores)]
         self.process = self._new_process(Brokers(clients, own=tuple(own.values())), start.process_id)
         self.process.supervisor = keeper
+        self.process.processes = self.settings.brokers
         self.process.has_all = False
         self._listeners = self._new_listeners()
         self._ends.push_async_callback(self._let_clients_go)

@@ -28,9 +28,7 @@ from hubweir.namespace.subscription_rule import TrueFilterDescription
 M = TypeVar("M", bound=MessagingDescription)
 
 
-async def make_queue_or_topic(
-    gateway: Gateway, wanted: M, properties: MessagingProperties, *, has_sku: bool
-) -> None:
+async def make_queue_or_topic(gateway: Gateway, wanted: M, properties: MessagingProperties, *, has_sku: bool) -> None:
     """Make it, without destinations, or change what the file says otherwise. wanted: as new. Raises ServiceError.
 
     has_sku: see with_defaults.

@@ -24,8 +24,8 @@ RULES = [
 
 
 FRAGMENTS = [
-    EntityInfo("0", {"Number": "0", "Store": "2", "Status": "Available", "SizeInBytes": "77"}, COUNTS),
-    EntityInfo("1", {"Number": "1", "Store": "0", "Status": "Unavailable", "Reason": "its disk is gone"}),
+    EntityInfo("0", {"Broker": "1", "Store": "2", "Status": "Available", "SizeInBytes": "77"}, COUNTS),
+    EntityInfo("1", {"Broker": "0", "Store": "0", "Status": "Unavailable", "Reason": "its disk is gone"}),
 ]
 
 
@@ -66,9 +66,9 @@ def test_fragments_have_a_row_each_with_store_state_and_counts_and_one_that_is_a
 ) -> None:
     print_entity("queue", EntityInfo("orders", {"Status": "Active"}), FRAGMENTS, as_json=False)
     assert rows(capsys)[3:] == [
-        ["fragment", "store", "state", "active", "dead", "letters", "scheduled", "bytes"],
-        ["0", "store-2", "Available", "3", "2", "1", "77"],
-        ["1", "store-0", "Unavailable"],
+        ["fragment", "broker", "store", "state", "active", "dead", "letters", "scheduled", "bytes"],
+        ["0", "1", "store-2", "Available", "3", "2", "1", "77"],
+        ["1", "0", "store-0", "Unavailable"],
         ["fragment", "1:", "its", "disk", "is", "gone"],
     ]
 

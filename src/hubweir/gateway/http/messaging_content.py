@@ -48,7 +48,10 @@ class TopicFigures:
 def queue_content(
     queue: QueueDescription, counts: EntityCounts, *, tier: MessagingTier, host: str, tells_partitioning: bool = True
 ) -> str:
-    """QueueDescription. host: of the namespace, for destinations of forwarding. tells_partitioning: the version does."""
+    """QueueDescription. host: of the namespace, for destinations of forwarding.
+
+    tells_partitioning: the version of the request does.
+    """
     delivery, storage = queue.delivery, queue.storage
     return description(
         "QueueDescription",
@@ -90,7 +93,7 @@ def topic_content(
     tier: MessagingTier,
     tells_partitioning: bool = True,
 ) -> str:
-    """TopicDescription. counts: of what waits on the topic itself. tells_partitioning: the version does."""
+    """TopicDescription. counts: of what waits on the topic itself. tells_partitioning: see queue_content."""
     storage = topic.storage
     filters = (("SqlFilterCount", figures.sql_filters), ("CorrelationFilterCount", figures.correlation_filters))
     return description(
@@ -148,13 +151,15 @@ def subscription_content(subscription: SubscriptionDescription, counts: EntityCo
     ).replace("<CountDetails>", _COUNT_DETAILS)
 
 
-def fragment_content(place: FragmentPlace, answer: FragmentAnswer) -> str:
+def fragment_content(place: FragmentPlace, answer: FragmentAnswer, *, processes: int) -> str:
     """FragmentDescription: where one fragment of an entity is, and what it holds. It is ours, and not the service's.
 
-    Of one that does not answer it is told why, and no counts.
+    processes: of the service; Broker is the number of the one that has the store, as `hubweir broker list` tells it.
+    Of a fragment that does not answer it is told why, and no counts.
     """
     members = [
         ("Number", str(place.number)),
+        ("Broker", str(place.store_index % processes)),
         ("Store", str(place.store_index)),
         ("Log", place.stored_in),
         ("Status", "Available" if isinstance(answer, FragmentInfo) else "Unavailable"),

@@ -137,7 +137,7 @@ async def _list_fragments(gateway: Gateway, request: Request, entity: Entity[K])
             entry_uri(request, entity.name, FRAGMENTS, str(place.number)),
             str(place.number),
             entity.description.created_at_ms,
-            fragment_content(place, answer),
+            fragment_content(place, answer, processes=gateway.process.processes),
         )
         for place, answer in zip(fragments.places, answers, strict=True)
     ]

@@ -155,7 +155,9 @@ def test_a_version_from_before_partitioning_knows_none(stores: Http) -> None:
     for kind, path in ((QUEUE, "orders"), (TOPIC, "news")):
         made = stores.call("PUT", f"/{path}{old}", described(kind, PARTITIONED))
         assert (made.status, text(made.body, "EnablePartitioning")) == (201, None)
-        assert told(stores, path, "EnablePartitioning") == "false" and told(stores, path, "MaxSizeInMegabytes") == "2048"
+        assert (
+            told(stores, path, "EnablePartitioning") == "false" and told(stores, path, "MaxSizeInMegabytes") == "2048"
+        )
         stores.call("DELETE", f"/{path}")
         made = stores.call("PUT", f"/{path}{new}", described(kind, PARTITIONED))
         assert (made.status, text(made.body, "EnablePartitioning")) == (201, "true")
