@@ -5,6 +5,9 @@ finds the trouble begins it, who finds it over ends it; both may say so again an
 the service's pages know it. Used on the owner's loop. After a crash nothing of it is known: a start finds what is
 still wrong.
 
+Where several processes make up the service, each hears what stands in the others, so that whichever is asked says the
+same of all of them. What was heard is in no log line and in no counter here.
+
 Each beginning, end and new text is one line of the log, at once. Trouble that comes and goes would flood it: of one
 alarm at most LINES_AT_ONCE lines stand in QUIET_MS, then one line at the end of that time says how it is.
 """
@@ -12,7 +15,7 @@ alarm at most LINES_AT_ONCE lines stand in QUIET_MS, then one line at the end of
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -125,6 +128,7 @@ class _Lines:
 
 
 _Key = tuple[str, str]
+_KINDS = {kind.name: kind for kind in KINDS}
 
 
 class Alarms:
@@ -134,6 +138,7 @@ class Alarms:
         self._env = env
         self._counters = counters
         self._standing: dict[_Key, Alarm] = {}  # in the order in which they began
+        self._elsewhere: frozenset[_Key] = frozenset()
         self._lines: dict[_Key, _Lines] = {}
         self._forget_at = REMEMBERED
         self._closed = False
@@ -173,14 +178,22 @@ class Alarms:
         """Those that stand, the oldest first."""
         return tuple(self._standing.values())
 
+    def hear(self, elsewhere: Iterable[_Key]) -> None:
+        """From now on these stand in other processes, in the place of those that were heard of before: the name of each
+        kind, and what it is about."""
+        self._elsewhere = frozenset(key for key in elsewhere if key[0] in _KINDS)
+
     @property
     def blocks(self) -> bool:
-        """Whether one stands that keeps clients' requests from being served."""
-        return any(alarm.kind.blocks for alarm in self._standing.values())
+        """Whether one stands, in any process, that keeps clients' requests from being served."""
+        return any(_KINDS[name].blocks for name, _ in {*self._standing, *self._elsewhere})
 
     def counts(self) -> dict[str, int]:
-        """How many of each kind stand, in the table's order; no kind with none."""
-        names = [alarm.kind.name for alarm in self._standing.values()]
+        """How many of each kind stand in all processes, in the table's order; no kind with none.
+
+        What stands in several is one alarm.
+        """
+        names = [name for name, _ in {*self._standing, *self._elsewhere}]
         return {kind.name: names.count(kind.name) for kind in KINDS if kind.name in names}
 
     def close(self) -> None:

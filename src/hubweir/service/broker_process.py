@@ -42,6 +42,7 @@ from hubweir.service.process_start import ProcessStart
 from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.service.served_store import ServedStore
 from hubweir.service.served_stores import ServedStores
+from hubweir.service.told_alarms import hear, standing
 
 logger = logging.getLogger(__name__)
 
@@ -118,6 +119,7 @@ class BrokerProcess(Parts):
         door = ProcessDoor(
             self._state,
             self._stores,
+            hear=partial(hear, self.alarms),
             take_clients=self._take_clients,
             let_clients_go=self._let_clients_go,
         )
@@ -191,6 +193,7 @@ class BrokerProcess(Parts):
             is_serving=self.ready,
             follows=self.process.has_all and all(gateway.keeper.is_current for gateway in self.process.gateways),
             away=tuple(index for index, store in self._stores.items() if not store.is_up),
+            alarms=standing(self.alarms),
         )
 
     async def _take_clients(self) -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from hubweir.broker.commands.broker_process import AskProcess, LetClientsGo, MarkStore, ProcessState, TakeClients
+from hubweir.broker.commands.broker_process import (
+    AskProcess,
+    LetClientsGo,
+    MarkStore,
+    ProcessState,
+    StandingAlarm,
+    TakeClients,
+)
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.commands.process import CloseOwner, Done
 from hubweir.broker.refusals import refusal_of
@@ -14,18 +21,23 @@ from hubweir.service.served_store import ServedStore, mark_store
 
 
 class ProcessDoor:
-    """A target of commands (broker/server.py). state: asked at each AskProcess. stores: of the process, by index."""
+    """A target of commands (broker/server.py). state: asked at each AskProcess. stores: of the process, by index.
+
+    hear: told of the alarms of other processes.
+    """
 
     def __init__(
         self,
         state: Callable[[], ProcessState],
         stores: Mapping[int, ServedStore],
         *,
+        hear: Callable[[tuple[StandingAlarm, ...]], None],
         take_clients: Callable[[], Awaitable[None]],
         let_clients_go: Callable[[], Awaitable[None]],
     ) -> None:
         self.on_push: Callable[[Push], None] | None = None
         self._state = state
+        self._hear = hear
         self._stores = stores
         self._take_clients = take_clients
         self._let_clients_go = let_clients_go
@@ -33,7 +45,8 @@ class ProcessDoor:
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
         match command:
-            case AskProcess():
+            case AskProcess(elsewhere=elsewhere):
+                self._hear(elsewhere)
                 on_answer(self._state())
             case TakeClients():
                 self._tasks.start(self._answer_when(self._take_clients(), on_answer), name="take clients")

@@ -15,7 +15,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from hubweir.broker.commands.broker_process import BrokerFault, LetClientsGo, MarkStore, ProcessTold, TakeClients
+from hubweir.broker.commands.broker_process import (
+    BrokerFault,
+    LetClientsGo,
+    MarkStore,
+    ProcessTold,
+    StandingAlarm,
+    TakeClients,
+)
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.remote_broker import RemoteBroker
@@ -50,13 +57,15 @@ class SupervisedProcess:
         on_change: Callable[[], None],
         on_ended: Callable[[SupervisedProcess], None],
         is_kept: Callable[[], bool] = lambda: True,
+        elsewhere: Callable[[], tuple[StandingAlarm, ...]] = tuple,
     ) -> None:
         """door, brokers: the ways to the process itself and to the brokers that it has, connected by whoever made them;
         stores: of those.
 
         spawn: starts it, and says under which process id. on_up: of these of its stores; waited for when the process
         can be reached, before it takes clients, and later whenever one of them comes. is_kept: the keeper can be
-        followed. on_change: called when it serves, and whenever `is_up` may be another thing.
+        followed. on_change: called when it serves, and whenever `is_up` may be another thing. elsewhere: the alarms of
+        all other processes.
         """
         self.index = index
         self.process_id = 0
@@ -71,6 +80,7 @@ class SupervisedProcess:
         self._on_change = on_change
         self._on_ended = on_ended
         self._is_kept = is_kept
+        self._elsewhere = elsewhere
         self._has_opened = False  # in this life, what was there
         self._tasks = Tasks(f"stores of broker process {index}")
         self._is_stopping = False
@@ -95,6 +105,13 @@ class SupervisedProcess:
         """Those of its stores that are not served, as it said last."""
         heart = self._heart
         return () if heart is None or heart.state is None else heart.state.away
+
+    @property
+    def alarms(self) -> tuple[StandingAlarm, ...]:
+        """Those that stand there, as it said last; none while it is gone."""
+        heart, life = self._heart, self.life
+        is_there = life is not None and not life.has_ended
+        return heart.state.alarms if is_there and heart is not None and heart.state is not None else ()
 
     async def keep(self, found: tuple[int, WatchedProcess] | None = None) -> None:
         """Keep it alive until `stop`. found: one of an earlier supervisor, with its process id."""
@@ -176,7 +193,12 @@ class SupervisedProcess:
         self.starts += 1
         life.when_ended(self._changed.set)
         heart = self._heart = Heartbeat(
-            self._env, self._door, self._lost, on_state=self._told_state, is_kept=self._is_kept
+            self._env,
+            self._door,
+            self._lost,
+            on_state=self._told_state,
+            is_kept=self._is_kept,
+            elsewhere=self._elsewhere,
         )
         heart.start()
         await self._serve(life)

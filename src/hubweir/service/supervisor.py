@@ -21,8 +21,10 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
+from hubweir.broker.commands.broker_process import StandingAlarm
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
@@ -48,6 +50,7 @@ from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.service.served_stores import no_store_answers
 from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.service.supervisor_door import SupervisorDoor
+from hubweir.service.told_alarms import standing
 
 logger = logging.getLogger(__name__)
 
@@ -183,6 +186,7 @@ class Supervisor(Parts):
                 on_ended=self._ended,
                 on_change=self._changed.set,
                 is_kept=self._is_open.is_set,
+                elsewhere=partial(self._alarms_elsewhere, index),
             )
             for index in range(count)
         )
@@ -240,6 +244,11 @@ class Supervisor(Parts):
             for entity in gateway.namespace.entities(EntityDescription)
             for placement in entity.placements
         )
+
+    def _alarms_elsewhere(self, index: int) -> tuple[StandingAlarm, ...]:
+        """What stands here, and in all broker processes but one."""
+        others = (each.alarms for each in self.processes if each.index != index)
+        return tuple(dict.fromkeys(chain(standing(self.alarms), *others)))
 
     def _ended(self, process: SupervisedProcess) -> None:
         self._keeper.gone(process.process_id)

@@ -148,6 +148,19 @@ def test_of_thousands_that_begin_at_once_few_look_at_all_others(world: World, mo
     assert len(looks) == 3 and len(world.alarms._lines) == 5 * REMEMBERED
 
 
+def test_what_stands_in_other_processes_counts_as_if_it_stood_here_and_once(world: World) -> None:
+    alarms = world.alarms
+    alarms.begin(DAMAGE, ABOUT, "bytes")
+    alarms.hear([("damage", ABOUT), ("damage", "another"), ("a kind that nobody knows", "it")])
+    assert (alarms.counts(), alarms.blocks) == ({"damage": 2}, False)
+    alarms.hear([("disk-full", "store-2")])
+    assert (alarms.counts(), alarms.blocks) == ({"disk-full": 1, "damage": 1}, True)
+    assert [each.kind for each in alarms.current()] == [DAMAGE] and world.counters["alarms.standing"] == 1
+    assert len(world.lines) == 1, "the other process has told it"
+    alarms.hear([])
+    assert (alarms.counts(), alarms.blocks) == ({"damage": 1}, False)
+
+
 def test_a_service_that_stops_tells_no_more(world: World) -> None:
     world.flap(100)
     world.alarms.begin(LOG_OFFLINE, ABOUT, "broken disk")

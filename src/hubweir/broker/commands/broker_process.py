@@ -17,6 +17,14 @@ class ProcessCommand(Command, frozen=True):
     """A command that no broker takes."""
 
 
+@dataclass(frozen=True, slots=True)
+class StandingAlarm:
+    """One alarm of a process (alarms.py): the name of its kind, and what it is about."""
+
+    kind: str
+    about: str
+
+
 @answer(73)
 class ProcessState(Answer, frozen=True):
     """process_id: of this life of the process, as owners name it. index: 0 … number of processes - 1.
@@ -24,7 +32,7 @@ class ProcessState(Answer, frozen=True):
     start: the digest of what it was started with; another start of the same service with other settings has another.
     addresses: host:port of each that it was told to listen on. connections: how many AMQP connections it has.
     is_serving: clients may come. follows: it has the newest catalog of every namespace. away: the messaging stores of
-    it that are not served.
+    it that are not served. alarms: that stand there, but for those that it heard of.
     """
 
     process_id: int
@@ -35,11 +43,14 @@ class ProcessState(Answer, frozen=True):
     is_serving: bool
     follows: bool
     away: tuple[int, ...]
+    alarms: tuple[StandingAlarm, ...] = ()
 
 
 @command(17, ProcessState)
 class AskProcess(ProcessCommand, frozen=True):
-    """How it is. Whoever does not answer for long is stalled."""
+    """How it is. Whoever does not answer for long is stalled. elsewhere: the alarms of all other processes."""
+
+    elsewhere: tuple[StandingAlarm, ...] = ()
 
 
 @command(18, Done)

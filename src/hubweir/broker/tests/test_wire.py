@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubweir.broker.commands.broker_process import BrokerFault, ProcessTold
+from hubweir.broker.commands.broker_process import BrokerFault, ProcessTold, StandingAlarm
 from hubweir.broker.commands.command import DECLARED, Command, Message, Owner, Push
 from hubweir.broker.commands.forwarding import TransferPlace
 from hubweir.broker.commands.fragment import EnqueueMessages
@@ -65,6 +65,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     tuple[ProcessTold, ...]: st.lists(
         st.builds(ProcessTold, LONGS, LONGS, INDEXES, st.text(), LONGS, LONGS, INDEXES), max_size=3
     ).map(tuple),
+    tuple[StandingAlarm, ...]: st.lists(st.builds(StandingAlarm, st.text(), st.text()), max_size=3).map(tuple),
     tuple[TransferPlace, ...]: st.lists(st.builds(TransferPlace, st.text(), st.sampled_from(SubQueue)), max_size=3).map(
         tuple
     ),

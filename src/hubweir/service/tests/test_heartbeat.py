@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hubweir.broker.commands.broker_process import AskProcess, ProcessState
+from hubweir.broker.commands.broker_process import AskProcess, ProcessState, StandingAlarm
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import STORE_OFFLINE
@@ -43,6 +43,22 @@ def test_a_process_that_answers_lives_for_ever() -> None:
     env.run_for(3 * START_BEATS * BEAT_MS)
     assert (stalled, heart.state) == ([], STATE)
     assert len(door.questions) >= 2 * START_BEATS
+
+
+def test_each_question_tells_the_alarms_of_the_others_as_they_are_then() -> None:
+    env, told, asked = SimulatedEnv(1), list[StandingAlarm](), list[Command]()
+
+    class Answering:
+        def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
+            asked.append(command)
+            on_answer(STATE)
+
+    heart = Heartbeat(env, Answering(), print, elsewhere=lambda: tuple(told))  # type: ignore[arg-type]
+    heart.start()
+    env.run_for(BEAT_MS)
+    told.append(StandingAlarm("disk-full", "store-2"))
+    env.run_for(BEAT_MS)
+    assert asked == [AskProcess(), AskProcess(tuple(told))]
 
 
 def test_silence_of_ten_seconds_is_a_stall_and_is_told_once() -> None:

@@ -4,7 +4,14 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from hubweir.broker.commands.broker_process import AskProcess, LetClientsGo, MarkStore, ProcessState, TakeClients
+from hubweir.broker.commands.broker_process import (
+    AskProcess,
+    LetClientsGo,
+    MarkStore,
+    ProcessState,
+    StandingAlarm,
+    TakeClients,
+)
 from hubweir.broker.commands.command import Answer, Command, Owner
 from hubweir.broker.commands.process import AskCounters, CloseOwner, Done, Refusal
 from hubweir.drivers.listening_socket import AddressTaken
@@ -21,8 +28,13 @@ class Process:
         self.go_on = asyncio.Event()
         self.error: Exception | None = None
         self.did: list[str] = []
+        self.heard: list[tuple[StandingAlarm, ...]] = []
         self.door = ProcessDoor(
-            lambda: STATE, {}, take_clients=lambda: self._do("take"), let_clients_go=lambda: self._do("let go")
+            lambda: STATE,
+            {},
+            hear=self.heard.append,
+            take_clients=lambda: self._do("take"),
+            let_clients_go=lambda: self._do("let go"),
         )
 
     async def _do(self, what: str) -> None:
@@ -47,7 +59,9 @@ def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
 
 @on_a_loop
 async def test_it_says_at_once_how_it_is() -> None:
-    assert Process().ask(AskProcess()) == [STATE]
+    process, full = Process(), (StandingAlarm("disk-full", "store-2"),)
+    assert process.ask(AskProcess(full)) == process.ask(AskProcess()) == [STATE]
+    assert process.heard == [full, ()], "and hears each time how the others are"
 
 
 @on_a_loop
