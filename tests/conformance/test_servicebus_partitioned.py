@@ -154,6 +154,28 @@ def test_a_duplicate_has_the_same_id_and_key(namespace: RunningNamespace, make: 
         assert set(fragments(client, queue, 3)) == {"a-0", "b-0", "None-0"}
 
 
+@pytest.mark.sb(119)
+@pytest.mark.feature("forwarding")
+def test_what_is_forwarded_from_to_and_between_keeps_its_key_and_comes_once(
+    namespace: RunningNamespace, make: Make
+) -> None:
+    """(contract "Service Bus", 9A, P21)"""
+    plain_end, end = f"plain-{next(_numbers)}", make()
+    namespace.create_queue(plain_end)
+    plain, between, outward = f"plain-{next(_numbers)}", make(forward_to=end), make(forward_to=plain_end)
+    namespace.create_queue(plain, forward_to=end)
+    keys = [f"k{number}" for number in range(24)]
+    with client_of(namespace) as client:
+        for name in (plain, between, outward):
+            with client.get_queue_sender(name) as sender:
+                for key in keys:
+                    sender.send_messages(ServiceBusMessage(f"{name} {key}", partition_key=key))
+        found = fragments(client, end, 2 * len(keys))
+        wanted = {key: partition_of_key(key.encode(), FRAGMENTS) for key in keys}
+        assert found == {f"{name} {key}": number for name in (plain, between) for key, number in wanted.items()}
+        assert set(fragments(client, plain_end, len(keys))) == {f"{outward} {key}" for key in keys}
+
+
 @pytest.mark.sb(129)
 @pytest.mark.feature("send single")
 def test_without_a_key_fragments_take_turns(namespace: RunningNamespace, make: Make) -> None:

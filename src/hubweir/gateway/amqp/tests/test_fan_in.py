@@ -265,14 +265,16 @@ def test_a_drain_of_a_receiver_that_waits_is_answered(world: World, peer: Peer) 
     assert numbers(peer, peer.receiver("orders", credit=1, **PEEK_LOCK)) == [3], "nobody else waits"
 
 
-def test_a_drain_gives_back_what_is_kept(world: World, peer: Peer, late_cancels: None) -> None:
+def test_a_drain_gives_back_at_once_what_is_kept(
+    world: World, peer: Peer, late_cancels: None, burst: Callable[[], None]
+) -> None:
     link = peer.receiver("orders", credit=1, **PEEK_LOCK)
-    send_to(peer, *range(FRAGMENTS))
+    burst()
     for gate in world.gates:
         gate.release(CancelReceive)
     begun = len(peer.came)
     link.grant(0, drain=True)
-    peer.run()
+    peer.run(10)
     assert [(flow.drain, flow.link_credit) for flow in flows(peer, begun)] == [(True, 0)]
     assert released(world) == FRAGMENTS - 1
     other = peer.receiver("orders", credit=100, **PEEK_LOCK)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from array import array
+from types import SimpleNamespace
+from typing import cast
 
+from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
 from hubweir.gateway.amqp.kept_messages import KeptMessages, name_partition
+from hubweir.gateway.amqp.run_cursor import RunCursor
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK, Q_LOCKED_UNTIL_MS, Q_PARTITION
 
 
@@ -63,6 +67,21 @@ def test_what_was_taken_away_carries_no_lock_and_one_whose_lock_ended_is_somebod
     messages.taking(5)
     messages.took(b"\1")
     assert not messages.count and not messages.is_taking
+
+
+def test_what_is_taken_behind_messages_that_went_out_is_what_follows_them() -> None:
+    messages = kept(1, 2, 3, 4)
+    name_partition(messages._rows, 0)
+    messages._rows[Q_PARTITION::MESSAGE_WIDTH] = array("q", [1, 2, 3, 4])
+    messages.taking(2)
+    messages.took(bytes(2))
+    gone = SendProgress(2, 100, RunCursor(), 0)
+    link = SimpleNamespace(send_messages=lambda *_, **__: gone)
+    assert messages.send(cast(SenderLink, link), b"", takes=True, sent=None, max_bytes=1_000) is gone
+    assert locks_of(messages.taking(1)) == [3]
+    messages.took(bytes(1))
+    assert messages._rows[Q_PARTITION::MESSAGE_WIDTH].tolist() == [3, 4] and messages.reserved == 1
+    assert locks_of(messages.release()) == [4]
 
 
 def test_what_could_not_be_taken_away_is_locked_as_before() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from hubweir.amqp.messaging.outcome import Accepted, Released
 from hubweir.amqp.types.values import Symbol
-from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.command import Command, Owner
 from hubweir.broker.commands.fragment import (
     CancelReceive,
     CloseReceiver,
@@ -30,6 +32,7 @@ from hubweir.gateway.amqp.tests.queue_world import (
 )
 from hubweir.gateway.amqp.tests.test_fan_in import active, numbers, send_to, sent
 from hubweir.gateway.amqp.tests.world import Peer, World
+from hubweir.gateway.brokers import OnAnswer
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.queue.settle_outcome import SettleOutcome
 
@@ -51,6 +54,35 @@ def store_of(world: World, fragment: int) -> int:
 def refuse(world: World, store: int, refusal: Refusal, *kinds: Any) -> None:
     for kind in kinds or (OpenReceiver, ReceiveMessages, SettleMessages):
         world.gates[store].refuse[kind] = refusal
+
+
+@pytest.mark.parametrize("mode", [PEEK_LOCK, RECEIVE_AND_DELETE], ids=["peek-lock", "receive-and-delete"])
+def test_what_was_on_its_way_when_the_link_ended_is_given_back(world: World, peer: Peer, mode: dict[str, int]) -> None:
+    """The broker of another process has locked it, and its answer comes behind the end."""
+    held: list[Callable[[], None]] = []
+    gate = world.gates[store_of(world, 3)]
+    submit = gate.submit
+
+    def answer_later(command: Command, on_answer: OnAnswer) -> None:
+        if isinstance(command, ReceiveMessages):
+            submit(command, lambda answer: held.append(partial(on_answer, answer)))
+        else:
+            submit(command, on_answer)
+
+    gate.submit = answer_later  # type: ignore[method-assign]
+    send_to(peer, 3)
+    link = peer.receiver("orders", credit=5, **mode)
+    peer.run(2 * SLOW_MS)
+    link.detach()
+    peer.run(100)
+    gate.submit = submit  # type: ignore[method-assign]
+    assert held and numbers(peer, link) == []
+    for answer in held:
+        answer()
+    other = peer.receiver("orders", credit=5, **PEEK_LOCK)
+    peer.run(200)
+    assert numbers(peer, other) == [3]
+    assert [message.header.delivery_count for message in peer.received(other) if message.header] == [0]
 
 
 # Receive and delete
