@@ -212,13 +212,16 @@ class FragmentState:
         for place in dropped:
             self.messages.drop(first + place, 1)
         if settings.requires_session or (self._keeps_sessions and max(fields[I_SESSION::INCOMING_WIDTH]) >= 0):
+            arrived: dict[bytes, list[int]] = {}
             for place in sorted(set(range(header.count)).difference(dropped)):
                 session_id = session_id_of(data, fields, place)
                 if session_id is None and settings.requires_session and arrivals is not None:
                     self._modify(first + place, 1, dead_letter_properties(*NO_SESSION))
                     self.messages.place(first + place, 1, ACTIVE, SubQueue.DEAD_LETTERS)
                 elif session_id is not None or settings.requires_session:
-                    self.sessions.enter(self.messages, session_id or b"", first + place)
+                    arrived.setdefault(session_id or b"", []).append(first + place)
+            for session_id, counts in arrived.items():
+                self.sessions.enter(self.messages, session_id, counts)
 
     def _next_expected(self, header: BatchHeader) -> Operation | None:
         """What was said of the messages of the next batch; None: nothing. CorruptStore: they are more."""
@@ -262,7 +265,8 @@ class FragmentState:
                 there = [number for bits, number in zip(states, numbers, strict=True) if bits & STATE_BITS]
                 for place, number in enumerate(there):
                     if number >= 0:
-                        self.sessions.enter(self.messages, origin.sessions.by_number[number].session_id, count + place)
+                        session_id = origin.sessions.by_number[number].session_id
+                        self.sessions.enter(self.messages, session_id, (count + place,))
 
     def _copy_changed(self, origin: FragmentState, count: int, record: ChangedRecord) -> None:
         settings, found = self._known_settings, origin.messages.find(count)
@@ -283,7 +287,7 @@ class FragmentState:
         else:
             self.messages.came_as(copy, first)
         if settings.requires_session and record.session_id is not None:
-            self.sessions.enter(self.messages, record.session_id, copy)
+            self.sessions.enter(self.messages, record.session_id, (copy,))
 
     @property
     def _known_settings(self) -> LoggedSettings:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -71,16 +71,19 @@ class MessageSession:
     ) -> tuple[int, int]:
         """As MessageTable.select, of this session; nothing behind a message that is returning."""
         at = size = 0
-        counts, place = self.counts, self.ready_from
+        counts, place, pages = self.counts, self.ready_from, messages.pages
         stop = min(self.returning, default=_ABOVE_ALL)
         while place < len(counts) and at < last and counts[place] < stop:
-            found = messages.find(counts[place])
-            if found is not None and _is_ready(*_row(found), now_ms):
-                more = found[0].rows[found[1] + M_STATE] >> SIZE_SHIFT
-                if at and size + more > max_bytes:
-                    break
-                picked[at] = counts[place]
-                at, size = at + 1, size + more
+            count = counts[place]
+            page = pages.get(count - 1 >> 12)
+            if page is not None:
+                row = (count - page.first) * QUEUE_WIDTH
+                bits = page.rows[row + M_STATE]
+                if _is_ready(bits, page.rows[row + M_EXPIRES], now_ms):
+                    if at and size + (bits >> SIZE_SHIFT) > max_bytes:
+                        break
+                    picked[at] = count
+                    at, size = at + 1, size + (bits >> SIZE_SHIFT)
             place += 1
         self.ready_from = place
         return at, size
@@ -145,24 +148,21 @@ class MessageSessions:
 
     # What the log says
 
-    def enter(self, messages: MessageTable, session_id: bytes, count: int) -> None:
-        """A message that has just been counted is one of this session."""
-        found = messages.find(count)
-        assert found is not None
-        page, at = found
+    def enter(self, messages: MessageTable, session_id: bytes, counts: Sequence[int]) -> None:
+        """Messages that have just been counted, in this order, are some of this session."""
         session = self.get(session_id)
-        page.rows[at + M_SESSION] = session.number
-        self.place(session, count)
+        messages.in_session(counts, session.number)
+        self.place(session, counts)
 
-    def place(self, session: MessageSession, count: int) -> None:
-        """It has this message, behind its others; one whose count was reserved between them."""
-        counts = session.counts
-        if counts and count < counts[-1]:
-            insort(counts, count)
+    def place(self, session: MessageSession, counts: Sequence[int]) -> None:
+        """It has these messages, in order, behind its others; or between them, where their counts were reserved."""
+        if session.counts and counts[0] < session.counts[-1]:
+            for count in counts:
+                insort(session.counts, count)
         else:
-            counts.append(count)
-        session.live += 1
-        self.list(session, count)
+            session.counts.extend(counts)
+        session.live += len(counts)
+        self.list(session, counts[0])
 
     def leave(self, messages: MessageTable, first: int, many: int) -> None:
         """These messages are about to be gone, or to leave the main sub-queue."""
@@ -189,7 +189,7 @@ class MessageSessions:
         found = messages.find(new)
         session = None if found is None else self.by_number.get(found[0].rows[found[1] + M_SESSION])
         if session is not None:
-            self.place(session, new)
+            self.place(session, (new,))
             session.live -= 1
 
     def set_state(self, session_id: bytes, state: bytes | None, time_ms: int) -> None:

@@ -11,7 +11,7 @@ Long because everything that happens to rows happens here, page by page.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from hubweir.kernels import (
@@ -38,6 +38,7 @@ from hubweir.kernels.queue_contract import (
     M_FIRST,
     M_INDEX,
     M_LOCK,
+    M_SESSION,
     M_STATE,
     PAGE_ROWS,
     QUEUE_WIDTH,
@@ -442,6 +443,18 @@ class MessageTable:
             page, at = found
             page.rows[at + M_INDEX] = index
             page.packed = None
+
+    def in_session(self, counts: Sequence[int], number: int) -> None:
+        """These messages, in order, are of the session of this number."""
+        first, many = counts[0], len(counts)
+        if many > 1 and counts[-1] - first == many - 1:
+            for page, row, last_row in self.parts(first, many):
+                its = array("q", (number,)) * (last_row - row)
+                page.rows[row * QUEUE_WIDTH + M_SESSION : last_row * QUEUE_WIDTH : QUEUE_WIDTH] = its
+            return
+        for count in counts:
+            page = self.pages[count - 1 >> 12]
+            page.rows[(count - page.first) * QUEUE_WIDTH + M_SESSION] = number
 
     def arrived(self, first: int, firsts: array[int], ends_ms: array[int]) -> None:
         """Messages from this count on, just added, were these in another table (M_FIRST), and expire by then.

@@ -12,6 +12,8 @@ from hubweir.errors import (
     SESSION_LOCK_LOST,
     ServiceError,
 )
+from hubweir.kernels.queue_contract import I_LENGTH, I_ORDINAL, INCOMING_WIDTH
+from hubweir.queue.message_session import MessageSessions
 from hubweir.queue.message_table import MessageTable
 from hubweir.queue.settle_outcome import SETTLED, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
@@ -179,6 +181,40 @@ def test_settling_a_long_session_looks_at_each_message_a_few_times(
     assert bodies(sessions.receive(receiver, max_count=2_000, wait_ms=500)) == [
         f"{number}" for number in range(650, 1_000)
     ]
+
+
+def test_messages_whose_counts_were_reserved_stand_between_those_that_came_behind_them() -> None:
+    """A transaction reserves counts: its messages may come when others of their session were given already."""
+    messages, sessions = MessageTable(), MessageSessions()
+    messages.add(incoming(4), 4, first_index=0, enqueued_ms=100, default_ttl_ms=-1)
+    sessions.enter(messages, b"s", array("q", (1, 4)))
+    session, picked = sessions.by_id[b"s"], array("q", bytes(8 * 10))
+    assert session.select(messages, 200, picked, 10, 1 << 20)[0] == 2
+    sessions.enter(messages, b"s", array("q", (2, 3)))
+    assert session.counts.tolist() == [1, 2, 3, 4] and session.live == 4
+    many, size = session.select(messages, 200, picked, 10, 1 << 20)
+    assert (picked[:many].tolist(), size) == ([2, 3, 4], 30), "none of them is locked, and it looks from the second on"
+
+
+def test_a_session_gives_no_more_than_it_may_and_nothing_that_has_expired() -> None:
+    messages, sessions = MessageTable(), MessageSessions()
+    for ttl_ms in (-1, 50, 200):  # enqueued at 100
+        messages.add(incoming(2), 2, first_index=0, enqueued_ms=100, default_ttl_ms=ttl_ms)
+    sessions.enter(messages, b"s", array("q", range(1, 7)))
+    session, picked = sessions.by_id[b"s"], array("q", bytes(8 * 10))
+    assert [session.select(messages, 150, picked, 1, 1 << 20), session.ready_from] == [(1, 10), 1]
+    assert [session.select(messages, 150, picked, 10, 19), session.ready_from] == [(1, 10), 4]
+    assert picked[0] == 2
+    assert session.select(messages, 150, picked, 10, 20) == (2, 20)
+    assert picked[:2].tolist() == [5, 6]
+
+
+def incoming(messages: int) -> array[int]:
+    """Incoming rows of messages of 10 bytes each."""
+    fields = array("q", [-1] * INCOMING_WIDTH * messages)
+    fields[I_ORDINAL::INCOMING_WIDTH] = array("q", range(messages))
+    fields[I_LENGTH::INCOMING_WIDTH] = array("q", [10]) * messages
+    return fields
 
 
 def test_a_session_counts_each_message_that_leaves_it_once() -> None:

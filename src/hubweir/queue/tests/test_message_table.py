@@ -13,6 +13,7 @@ from hubweir.kernels.queue_contract import (
     INCOMING_WIDTH,
     LOCKED,
     M_FIRST,
+    M_SESSION,
     PAGE_ROWS,
     QUEUE_WIDTH,
     SCHEDULED,
@@ -57,6 +58,17 @@ def test_what_was_passed_over_is_found_again_when_it_is_unlocked() -> None:
     messages.mark_settling(array("q", rest))
     messages.unlock(array("q", [5_000, 3, 8_999]), 3, marks=SETTLING, change=0, most_deliveries=10)
     assert ready(messages) == [3, 5_000, 8_999]
+
+
+def test_messages_are_put_into_a_session_in_a_row_and_with_others_between_them_over_pages() -> None:
+    messages = table(2 * PAGE_ROWS)
+    in_a_row = range(PAGE_ROWS - 2, PAGE_ROWS + 4)
+    scattered = [5, 9, PAGE_ROWS - 10, PAGE_ROWS + 100]
+    messages.in_session(array("q", in_a_row), 7)
+    messages.in_session(array("q", scattered), 8)
+    numbers = [number for page in messages.pages.values() for number in page.rows[M_SESSION::QUEUE_WIDTH]]
+    found = {count: number for count, number in enumerate(numbers, 1) if number >= 0}
+    assert found == dict.fromkeys(in_a_row, 7) | dict.fromkeys(scattered, 8)
 
 
 def test_pages_whose_messages_are_all_gone_are_dropped_but_not_the_newest() -> None:
