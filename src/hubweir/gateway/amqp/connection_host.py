@@ -142,7 +142,8 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
                 self._end()
 
     def on_turn_end(self) -> None:
-        self.settlements.hand_over()
+        if self.settlements.waiting:
+            self.settlements.hand_over()
         while self._finishing:
             nodes, self._finishing = list(self._finishing), {}
             for node in nodes:

@@ -56,17 +56,17 @@ class _Together:
 
 
 class TurnSettlements:
-    """Those of one connection that no broker was told yet."""
+    """Those of one connection. waiting: what no broker was told yet; most turns have nothing to hand over."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[str, SettleOutcome, SettleDetails | None, SettlingUser | None], _Together] = {}
+        self.waiting: dict[tuple[str, SettleOutcome, SettleDetails | None, SettlingUser | None], _Together] = {}
 
     def add(self, user: SettlingUser, place: FragmentPlace, spoken: Spoken, sent: SentRange, *, waits: bool) -> None:
         """A receiver settled deliveries of messages of this fragment; waits: it wants to hear of it."""
         key = (place.log_id, spoken.outcome, spoken.details, None if spoken.details is None else user)
-        together = self._waiting.get(key)
+        together = self.waiting.get(key)
         if together is None:
-            together = self._waiting[key] = _Together(place, spoken.outcome, spoken.details)
+            together = self.waiting[key] = _Together(place, spoken.outcome, spoken.details)
         settling = together.by_user.get(user)
         if settling is None:
             settling = together.by_user[user] = Settling(spoken)
@@ -74,12 +74,11 @@ class TurnSettlements:
         settling.spans.append((sent.first_id, sent.last_id, waits))
         together.size += len(sent.tokens)
         if together.size >= TOGETHER_BYTES:
-            del self._waiting[key]
+            del self.waiting[key]
             together.submit()
 
     def hand_over(self) -> None:
         """Tell the brokers; `settlements_answered` follows for each link."""
-        if self._waiting:
-            waiting, self._waiting = self._waiting, {}
-            for together in waiting.values():
-                together.submit()
+        waiting, self.waiting = self.waiting, {}
+        for together in waiting.values():
+            together.submit()
