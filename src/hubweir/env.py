@@ -161,6 +161,9 @@ class Env(Clock, Protocol):
     @property
     def files(self) -> Files: ...
 
+    def monotonic_s(self) -> float:
+        """Seconds of a clock that never runs back, as fine as the machine has it: for durations that are only told."""
+
     def random_bytes(self, count: int) -> bytes:
         """Bytes fit for secrets."""
 

@@ -65,6 +65,18 @@ from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Handler
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, TIMED_OUT, ServiceError
 from hubweir.messaging_store.log import Log, Refused
+from hubweir.metrics import (
+    ACTIVE_MESSAGES,
+    DEADLETTERED_MESSAGES,
+    DEFERRED_MESSAGES,
+    INCOMING_BYTES,
+    INCOMING_MESSAGES,
+    RECEIVERS,
+    SCHEDULED_MESSAGES,
+    SIZE,
+    TRANSFER_DEADLETTERED_MESSAGES,
+    Samples,
+)
 from hubweir.queue.fragment import (
     Fragment,
     FragmentReceiver,
@@ -128,11 +140,15 @@ class HostedFragment:
         resident_id: str,
         entity: str,
         make_fragment: Callable[[Callable[[], None]], Fragment],
+        *,
+        namespace: str,
     ) -> None:
-        """make_fragment: makes the fragment; it gets its `wake`."""
+        """make_fragment: makes the fragment; it gets its `wake`. namespace: whose entity it is."""
         self._tools = tools
         self.resident_id = resident_id
         self._entity = entity
+        self._namespace = namespace
+        self._messages_in = self._bytes_in = 0  # stored since it was opened
         self._is_due = False  # a turn is to come at the end of the loop's
         self._is_over = False
         self._deadline: Deadline | None = None
@@ -158,7 +174,7 @@ class HostedFragment:
                 fragment_number=command.fragment_number,
             )
 
-        return cls(tools, log.log_id, command.entity, make_fragment)
+        return cls(tools, log.log_id, command.entity, make_fragment, namespace=command.namespace)
 
     @property
     def log(self) -> Log:
@@ -173,6 +189,11 @@ class HostedFragment:
         if self._receivers or self._waiting or self._forwards or self.fragment.counts().scheduled:
             self.note_use()
         return self._used_ms
+
+    def note_stored(self, messages: int, size_bytes: int) -> None:
+        """These came by a transaction or a forward."""
+        self._messages_in += messages
+        self._bytes_in += size_bytes
 
     def note_use(self) -> None:
         """Somebody uses it."""
@@ -194,6 +215,18 @@ class HostedFragment:
         for sub_queue in self.fragment.open_transfers:
             self._tools.push(TransferOpen(ANYBODY, self.resident_id, sub_queue))
         self._wake()
+
+    def measure(self, samples: Samples) -> None:
+        counts, labels = self.fragment.counts(), (self._namespace, self._entity)
+        samples[INCOMING_MESSAGES][labels] += self._messages_in
+        samples[INCOMING_BYTES][labels] += self._bytes_in
+        samples[SIZE][labels] += counts.size_bytes
+        samples[ACTIVE_MESSAGES][labels] += counts.active
+        samples[DEADLETTERED_MESSAGES][labels] += counts.dead_lettered
+        samples[SCHEDULED_MESSAGES][labels] += counts.scheduled
+        samples[DEFERRED_MESSAGES][labels] += counts.deferred
+        samples[TRANSFER_DEADLETTERED_MESSAGES][labels] += counts.transfer_dead_lettered
+        samples[RECEIVERS][labels] += len(self._receivers)
 
     def owner_gone(self, owner: Owner) -> None:
         self.transactions.owner_gone(owner)
@@ -297,6 +330,8 @@ class HostedFragment:
         if isinstance(outcome, NumberRange):
             counters["broker.messages_enqueued"] += messages
             counters["broker.bytes_enqueued"] += size
+            self._messages_in += messages
+            self._bytes_in += size
         else:
             counters["broker.enqueues_refused"] += 1
         _answer(on_answer, outcome, lambda numbers: MessagesEnqueued(numbers.first_number, numbers.next_number))
@@ -490,12 +525,15 @@ class HostedFragment:
             origins[: command.messages],
             origins[command.messages :],
             self._tools.times(),
-            partial(self._transfer_stored, command.messages, on_answer),
+            partial(self._transfer_stored, command.messages, len(command.run), on_answer),
         )
 
-    def _transfer_stored(self, messages: int, on_answer: OnAnswer, outcome: bool | Refused | ServiceError) -> None:
+    def _transfer_stored(
+        self, messages: int, size: int, on_answer: OnAnswer, outcome: bool | Refused | ServiceError
+    ) -> None:
         if outcome is True:
             self._tools.counters["broker.messages_forwarded"] += messages
+            self.note_stored(messages, size)
         _answer(on_answer, outcome, TransferStored)
 
     handlers: ClassVar[Mapping[type[LogCommand], Handler]] = {

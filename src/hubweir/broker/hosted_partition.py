@@ -33,6 +33,7 @@ from hubweir.errors import NOT_FOUND, HubweirError, ServiceError
 from hubweir.event_hub.partition import Partition
 from hubweir.messaging_store.log import Log, Refused
 from hubweir.messaging_store.retention import expire
+from hubweir.metrics import INCOMING_BYTES, INCOMING_MESSAGES, SIZE, Samples
 
 OnAnswer = Callable[[Answer], None]
 
@@ -55,6 +56,7 @@ class HostedPartition:
         self.readers = Readers(tools, self.partition, self.capping)
         self.producers = Producers(tools, log, self.capping)
         self.capture = CaptureSwitch(tools.captures, self.partition, namespace=command.namespace, name=command.name)
+        self._labels = command.namespace, command.hub
         self._tools = tools
         self._prepared = self.capture.prepare(command.capture)
 
@@ -85,6 +87,16 @@ class HostedPartition:
         self._set_retention(self.retention_ms)
         self.set_cap()
         self.capture.begin(self._prepared)
+
+    def measure(self, samples: Samples) -> None:
+        bounds, labels = self.log.bounds, self._labels
+        samples[INCOMING_MESSAGES][labels] += bounds.next_index
+        samples[INCOMING_BYTES][labels] += bounds.next_offset
+        samples[SIZE][labels] += bounds.next_offset - bounds.first_offset
+        if self.readers:
+            self.readers.measure(samples, labels)
+        if self.capture.runner is not None:
+            self.capture.measure(samples, labels)
 
     def owner_gone(self, owner: Owner) -> None:
         self.producers.owner_gone(owner)

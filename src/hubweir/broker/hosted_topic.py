@@ -78,7 +78,7 @@ class HostedTopic(HostedFragment):
             )
             return self._topic.own
 
-        super().__init__(tools, log.log_id, command.entity, make_fragment)
+        super().__init__(tools, log.log_id, command.entity, make_fragment, namespace=command.namespace)
 
     def last_used_ms(self) -> int:
         """As of a fragment; any use of a subscription is one of its topic."""
@@ -123,7 +123,9 @@ class HostedTopic(HostedFragment):
                 on_done=on_done,
             )
 
-        made = HostedSubscription(self._tools, said.subscription_id, said.entity, make_fragment)
+        made = HostedSubscription(
+            self._tools, said.subscription_id, said.entity, make_fragment, namespace=self._namespace
+        )
         self._subscriptions[said.subscription_id] = made
         return made
 

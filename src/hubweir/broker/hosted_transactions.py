@@ -51,6 +51,8 @@ class FragmentsOfLog(Protocol):
 
     def fragment_of(self, resident_id: str) -> Fragment: ...
 
+    def note_stored(self, messages: int, size_bytes: int) -> None: ...
+
     def note_use(self) -> None: ...
 
 
@@ -162,6 +164,7 @@ class HostedTransactions:
         """These are stored."""
         self._tools.counters["broker.messages_enqueued"] += messages
         self._tools.counters["broker.bytes_enqueued"] += size_bytes
+        self._shared.note_stored(messages, size_bytes)
 
     def _parts(
         self, effects: TransactionEffects, times: Times, make: Callable[[Fragment, Effects], Part]

@@ -61,7 +61,7 @@ class OpenedReader:
         self._clock = where.clock
         self._deadlines = where.deadlines
         self._log = where.partition.log
-        self._group = group
+        self.group = group
         self._next = next_index
         self._on_fault = on_fault
         self._max_bytes = 0
@@ -75,6 +75,11 @@ class OpenedReader:
         self._held_until: Deadline | None = None  # of events that the partition's cap holds back
         # While a read waits for the partition's cap: what gives it back what the read took.
         self._take_back: Callable[[], None] | None = None
+
+    @property
+    def next_sequence_number(self) -> int:
+        """Of the first event that was not handed out."""
+        return self._next
 
     def read(self, command: ReadEvents, on_answer: OnAnswer) -> None:
         """Answer with the next events, now or when they come."""
@@ -147,12 +152,12 @@ class OpenedReader:
         if lost is None:
             self.refuse(error)
             return
-        if self._where.losses.must_hear(self._group, lost, self._clock.monotonic_ms()):
+        if self._where.losses.must_hear(self.group, lost, self._clock.monotonic_ms()):
             told = lost.error(partition)
-            logger.warning("consumer group %s is told: %s", self._group, told.text)
+            logger.warning("consumer group %s is told: %s", self.group, told.text)
             self.refuse(told)
             return
-        logger.warning("consumer group %s goes on behind %s", self._group, lost.named(partition))
+        logger.warning("consumer group %s goes on behind %s", self.group, lost.named(partition))
         self._next = max(self._next, lost.end)  # a read that goes back goes back to what was read behind it
         self._look()
 

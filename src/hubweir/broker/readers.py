@@ -24,6 +24,7 @@ from hubweir.event_hub.epoch import displaced_by, displacement
 from hubweir.event_hub.partition import Partition
 from hubweir.event_hub.told_losses import LostEvents
 from hubweir.messaging_store.log import Refused
+from hubweir.metrics import READER_LAG, READERS, Samples
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +50,14 @@ class Readers:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def measure(self, samples: Samples, labels: tuple[str, ...]) -> None:
+        """Say how many there are in each group, and how far behind they are. labels: of the hub."""
+        next_index, counts, lags = self._partition.log.bounds.next_index, samples[READERS], samples[READER_LAG]
+        for reader in self._open.values():
+            its = (*labels, self._partition.partition_id, reader.group)
+            counts[its] += 1
+            lags[its] = max(lags[its], next_index - reader.next_sequence_number)
 
     def open(self, command: OpenReader, on_answer: OnAnswer) -> None:
         """Look the position up, displace whom the reader displaces, enter it; answers ReaderOpened or Refusal."""

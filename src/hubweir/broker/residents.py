@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Protocol
 from hubweir.broker.commands.command import Answer, LogCommand, OwnedCommand, Owner
 from hubweir.counters import Counters, GaugeShare
 from hubweir.messaging_store.log import Log, Refused
+from hubweir.metrics import Samples
 
 OnAnswer = Callable[[Answer], None]
 # A resident of the class, the command, and what gets its answer.
@@ -49,6 +50,9 @@ class Resident(Protocol):
 
     def begin(self) -> None:
         """It is hosted from now on: commands come."""
+
+    def measure(self, samples: Samples) -> None:
+        """Say what is here now. Asking changes nothing."""
 
     def owner_gone(self, owner: Owner) -> None:
         """Close what this owner has open here, as of one that may have nothing. It may cover many (Owner.covers)."""

@@ -109,6 +109,12 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
     )
     strict_config: bool = setting(False, "a member of a Config.json that nothing reads is an error, not a warning")
 
+    metrics: str = setting(
+        "auto",
+        "who may read /metrics: off (there is none), open (who reaches a port), token (who may manage); auto is open "
+        "where every host is a loopback address, else token",
+    )
+
     # Throughput units
     throughput_units: int = setting(
         0, "throughput units of the default namespace; 0: off. Changed while it runs: hubweir namespace update",
@@ -160,6 +166,8 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
             raise BadSetting(f"broker_seam is {self.broker_seam!r}; call and socket exist")
         if self.portal not in ("auto", "on", "off"):
             raise BadSetting(f"portal is {self.portal!r}; auto, on and off exist")
+        if self.metrics not in ("auto", "off", "open", "token"):
+            raise BadSetting(f"metrics is {self.metrics!r}; auto, off, open and token exist")
         if self.profile not in PROFILES:
             raise BadSetting(f"profile is {self.profile!r}; {', '.join(PROFILES)} exist")
         if self.lone_receives and self.profile != DEVELOPMENT.name:

@@ -73,6 +73,7 @@ class SystemEnv:
 
     monotonic_ms = staticmethod(monotonic_ms)
     boottime_ms = staticmethod(boottime_ms)
+    monotonic_s = staticmethod(time.monotonic)
 
     def random_bytes(self, count: int) -> bytes:
         return secrets.token_bytes(count)

@@ -17,6 +17,7 @@ over HTTP, management_rate.py requests for runtime information. What a queue tak
 Transactions over several logs are brought to their end by transaction_endings.py. destinations.py says why messages
 cannot go where they are forwarded, or sent by way of another entity.
 refusals.py says what a peer and the log are told of a refusal, catalog_lines.py what the log is told of entities, and
-throttle_lines.py of a namespace over its units. Everything here is plain code that is called back:
+throttle_lines.py of a namespace over its units. What each entity was asked for and gave out is counted in
+entity_traffic.py. Everything here is plain code that is called back:
 sockets live in drivers.
 """

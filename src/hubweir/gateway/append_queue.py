@@ -19,6 +19,7 @@ from msgspec import Struct
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.partition import EventsAppended
 from hubweir.broker.commands.process import Refusal
+from hubweir.counters import Latency
 from hubweir.env import Env
 from hubweir.errors import INTERNAL_ERROR
 from hubweir.event_hub.open_run import OpenRun
@@ -69,12 +70,16 @@ class Units(Protocol):
 class PendingAppend(Struct):
     """A run on its way to its broker and the answer on its way back: whose deliveries it holds, and what it has cost.
 
-    units, admitted: where it was charged, and with what; None before, and for good where it is refused first.
+    units, admitted: where it was charged, and with what; None before, and for good where it is refused first. clock,
+    latency: what measures how long it takes until it is answered, since began_s; None: nothing does.
     """
 
     submissions: list[Submission]
     units: Units | None = None
     admitted: Admitted | None = None
+    began_s: float = 0.0
+    clock: Callable[[], float] | None = None
+    latency: Latency | None = None
 
     def answered(self, answer: Answer) -> None:
         """Give back what it cost for nothing, and tell each submitter, whatever happens to one of them. The first
@@ -84,6 +89,11 @@ class PendingAppend(Struct):
         units, self.units = self.units, None
         if units is not None and self.admitted is not None and not isinstance(answer, EventsAppended):
             units.not_stored(self.admitted, answer)
+        latency = self.latency
+        if latency is not None and self.clock is not None and submissions and not isinstance(answer, Refusal):
+            took_s = self.clock() - self.began_s
+            latency.sum_s += took_s
+            latency.buckets[int(took_s * 1e6).bit_length()] += 1
         for submission in submissions:
             try:
                 submission.submitter.answered(submission, answer)
@@ -125,18 +135,21 @@ class LogQueue(Generic[Store]):
     added; the run is submitted at the end of the turn.
     """
 
-    __slots__ = ("_is_due", "_queue", "_size_bytes", "_submissions", "place", "run")
+    __slots__ = ("_began_s", "_is_due", "_queue", "_size_bytes", "_submissions", "place", "run")
 
     def __init__(self, queue: AppendQueue[Store], place: LogPlace[Store], run: OpenRun) -> None:
         self._queue = queue
         self._submissions: list[Submission] = []
         self._size_bytes = 0  # of the payloads in the run
+        self._began_s = 0.0  # when the first of them came
         self._is_due = False
         self.place = place
         self.run = run
 
     def add_submissions(self, submissions: list[Submission]) -> None:
         """Remember who waits for all deliveries that were added, and see to it that the run is submitted."""
+        if not self._submissions:
+            self._began_s = self._queue.clock()
         self._submissions += submissions
         for submission in submissions:
             self._size_bytes += submission.size_bytes
@@ -151,7 +164,10 @@ class LogQueue(Generic[Store]):
         self._is_due = False
         if not self._submissions:
             return
-        pending, self._submissions = PendingAppend(self._submissions), []
+        pending = PendingAppend(
+            self._submissions, began_s=self._began_s, clock=self._queue.clock, latency=self._queue.latency
+        )
+        self._submissions = []
         size_bytes, self._size_bytes = self._size_bytes, 0
         place, events = self.place, self.run.events
         run = self.run.take()
@@ -168,7 +184,7 @@ class AppendQueue(Generic[Store]):
     """The open runs of this process for one kind of log.
 
     append: takes each run to its broker, and may refuse it instead (NamespaceUnits.append). run_limit_bytes: a run that
-    holds payloads of so many bytes is submitted at once. names_keys: of the runs (OpenRun).
+    holds payloads of so many bytes is submitted at once. names_keys: of the runs (OpenRun). latency: of accepted runs.
     """
 
     def __init__(
@@ -177,9 +193,12 @@ class AppendQueue(Generic[Store]):
         append: Callable[[Taker, Store, PendingAppend], None],
         *,
         run_limit_bytes: int,
+        latency: Latency,
         names_keys: bool = True,
     ) -> None:
         self._env = env
+        self.clock = env.monotonic_s
+        self.latency = latency
         self.append = append
         self._names_keys = names_keys
         self._queues: dict[str, LogQueue[Store]] = {}

@@ -27,6 +27,7 @@ from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
+from hubweir.gateway.entity_traffic import NamespaceTraffic
 from hubweir.gateway.entity_uses import EntityUses
 from hubweir.gateway.forwarder import Forwarder
 from hubweir.gateway.fragment_choice import FragmentChoice
@@ -45,6 +46,7 @@ from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings, LinkSettings
 from hubweir.gateway.subscription_rule_management import SubscriptionRuleManagement
 from hubweir.limits import GatewayLimits
+from hubweir.metrics import ACTIVE_CONNECTIONS, Samples
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.entity import AnyEntity, Entity
 from hubweir.namespace.error_text import entity_not_found, entity_uri
@@ -123,6 +125,7 @@ class Gateway:
         self._routers: dict[str, HubRouter] = {}
         self._choices: dict[str, FragmentChoice] = {}  # by the ids of entities
         self._connections: dict[int, GatewayConnection] = {}
+        self.traffic = NamespaceTraffic(namespace)
         self.uses = EntityUses(env)
         self.uses_everywhere = UsesEverywhere(env, self.uses)
         self.keeper: Keeper
@@ -146,10 +149,12 @@ class Gateway:
         self.forwarder = Forwarder(env, namespace, self.directory, brokers, Owner(process.process_id, -1))
         run_limit_bytes = process.link_settings.run_limit_bytes
         self.append_queue: AppendQueue[AppendEvents] = AppendQueue(
-            env, self.units.append, run_limit_bytes=run_limit_bytes
+            env, self.units.append, run_limit_bytes=run_limit_bytes, latency=self.counters.send
         )
         # Throughput units are of event hubs: what goes to queues is charged nowhere.
-        self.enqueue_queue = AppendQueue(env, _enqueue, run_limit_bytes=run_limit_bytes, names_keys=False)
+        self.enqueue_queue = AppendQueue(
+            env, _enqueue, run_limit_bytes=run_limit_bytes, names_keys=False, latency=self.counters.send
+        )
         self.management = ManagementView(namespace, self.directory)
         self.management_rate = ManagementRate(settings.profile.management_reads_per_second, now_ms=env.monotonic_ms())
         self.subscription_rules = SubscriptionRuleManagement(self.keeper)
@@ -163,6 +168,12 @@ class Gateway:
     def connection_count(self) -> int:
         """How many connections are this namespace's, those of other processes as of the newest lease of units."""
         return len(self._connections) + self.units.other_connections
+
+    def measure(self, samples: Samples) -> None:
+        """Say what this process does for the namespace."""
+        name = self.settings.namespace
+        samples[ACTIVE_CONNECTIONS][name,] += len(self._connections)
+        self.traffic.measure(samples)
 
     def connection_came(self, connection: GatewayConnection) -> None:
         """A connection is this namespace's from now on."""
@@ -211,6 +222,7 @@ class Gateway:
         """
         self._routers.pop(entity.name, None)
         self.uses.forget(entity)
+        self.traffic.forget(entity.description.name)
         for placement in entity.placements:
             self.append_queue.forget(placement.log_id)
             self.enqueue_queue.forget(placement.log_id)

@@ -6,8 +6,9 @@ data_folder.py; where it has several messaging stores, they are served_stores.py
 catalogs are stored_namespaces.py; gateway_start.py starts one namespace, with what a Config.json wants to be in it:
 desired_entities.py, and desired_messaging.py for queues and topics. part_settings.py says what the settings mean to
 each part. completions.py waits for what answers through a callback. Peers come in by listeners.py, see certificate.py,
-and paste client_string.py; people find a portal_on_demand.py. The log is printed by log_output.py, at most so much of a
-kind as line_limit.py lets through; service_life.py says its first and its last line.
+and paste client_string.py; people find a portal_on_demand.py. What a scrape of /metrics asks is scrape.py. The log is
+printed by log_output.py, at most so much of a kind as line_limit.py lets through; service_life.py says its first and
+its last line.
 
 log_renewal.py is another, short-lived process on a data folder: it makes one lost log anew.
 

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from hubweir.alarms import STORE_AWAY
+from hubweir.broker.broker import Broker
 from hubweir.broker.commands.broker_process import ProcessState
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
@@ -28,6 +29,7 @@ from hubweir.config.token_issuer import token_issuer
 from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.http.open_metrics import ProcessSamples
 from hubweir.gateway.keeper.client import KeeperClient
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.namespace.tiers import PROFILES
@@ -40,6 +42,7 @@ from hubweir.service.parts import Parts, unusable
 from hubweir.service.process_door import ProcessDoor
 from hubweir.service.process_start import ProcessStart
 from hubweir.service.runtime_folder import RuntimeFolder
+from hubweir.service.scrape import scrape_all
 from hubweir.service.served_store import ServedStore
 from hubweir.service.served_stores import ServedStores
 from hubweir.service.told_alarms import hear, standing
@@ -122,6 +125,7 @@ class BrokerProcess(Parts):
             hear=partial(hear, self.alarms),
             take_clients=self._take_clients,
             let_clients_go=self._let_clients_go,
+            measure=self._scrape.encoded,
         )
         shared = SharedBroker(door)
         self._ends.push_async_callback(shared.close)
@@ -179,6 +183,14 @@ class BrokerProcess(Parts):
             self.alarms.begin(STORE_AWAY, about, "it is away, or the process that serves it is, which is started again")
 
     # What the supervisor asks for
+
+    def _own_brokers(self) -> list[Broker]:
+        return [store.broker for store in self._stores.values() if store.broker is not None]
+
+    async def _all_samples(self) -> list[ProcessSamples]:
+        start, folder = self._start_document, RuntimeFolder.of(self.settings.data)
+        others = {str(index): folder.process(index) for index in range(self.settings.brokers) if index != start.index}
+        return await scrape_all(str(start.index), self._scrape, others | {"keeper": folder.keeper}, self._env)
 
     def _state(self) -> ProcessState:
         start = self._start_document

@@ -18,6 +18,7 @@ from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.application import Application
+from hubweir.gateway.http.metrics_page import MetricsPage
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.portal_on_demand import PortalOnDemand
 from hubweir.service_log import READ_AGAIN
@@ -39,8 +40,10 @@ class Listeners:
         *,
         is_ready: Callable[[], bool],
         has_portal: bool = False,
+        metrics: MetricsPage | None = None,
     ) -> None:
-        """Listens to nothing yet. is_ready: what /ready answers. has_portal: whether /portal is served."""
+        """Listens to nothing yet. is_ready: what /ready answers. has_portal: whether /portal is served. metrics: the
+        page of it; None: there is none."""
         connections, drivers = Connections(process), OpenConnections(loop_turn)
 
         def new_connection(peer: str, host: str = "") -> AmqpDriver:
@@ -52,7 +55,7 @@ class Listeners:
         self._connections = connections
         self._drivers = drivers
         portal = PortalOnDemand(process).answer if has_portal else None
-        self._http = HttpDriver(Application(process, is_ready, portal), amqp=new_connection, limits=settings)
+        self._http = HttpDriver(Application(process, is_ready, portal, metrics), amqp=new_connection, limits=settings)
         self._switch = PortSwitch(
             amqp=new_connection, http=self._http.new_protocol, tls=certificate.tls, limits=settings
         )

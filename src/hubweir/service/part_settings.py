@@ -7,9 +7,11 @@ from functools import cache, partial
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.broker.capture.blob_upload import BlobContainer, StorageAccount, parse_storage
 from hubweir.broker.capture.places import CapturePlaces, CaptureQuota
+from hubweir.config.development_key import is_loopback
 from hubweir.config.namespaces_at_start import NamespaceSettings
 from hubweir.config.settings import ROOT_RULE, Settings
 from hubweir.env import Files
+from hubweir.gateway.http.metrics_page import MetricsAccess
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
@@ -49,6 +51,14 @@ def capture_account(settings: Settings) -> str:
 
 def _storage_account(settings: Settings) -> StorageAccount | None:
     return parse_storage(settings.capture_storage) if settings.capture_storage else None
+
+
+def metrics_access(settings: Settings) -> MetricsAccess | None:
+    """Who may read /metrics; None: nobody, there is no such page."""
+    if settings.metrics == "off":
+        return None
+    is_alone = settings.metrics == "auto" and all(map(is_loopback, settings.host))
+    return MetricsAccess.OPEN if is_alone or settings.metrics == "open" else MetricsAccess.TOKEN
 
 
 def gateway_settings(

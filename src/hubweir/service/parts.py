@@ -29,6 +29,8 @@ from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
+from hubweir.gateway.http.metrics_page import MetricsPage
+from hubweir.gateway.http.open_metrics import ProcessSamples
 from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.log_store import LogStore
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
@@ -40,7 +42,14 @@ from hubweir.service.completions import done
 from hubweir.service.data_folder import CATALOG_FOLDER, own_data_folder, store_folder, stored_logs
 from hubweir.service.gateway_start import start_gateway, stop_gateways
 from hubweir.service.listeners import Listeners
-from hubweir.service.part_settings import capture_account, capture_places, gateway_settings, log_settings
+from hubweir.service.part_settings import (
+    capture_account,
+    capture_places,
+    gateway_settings,
+    log_settings,
+    metrics_access,
+)
+from hubweir.service.scrape import Scrape
 from hubweir.service.stored_namespaces import StoredNamespaces
 
 # A sync thread beside busy Python waited 10 ms for the interpreter with the default of 5 ms, 0.7 ms with this.
@@ -92,6 +101,9 @@ class Parts:
         self._env = SystemEnv(self._files, threads=settings.offload_threads)
         self.alarms = Alarms(self._env, self.counters)
         self.addresses: list[tuple[str, int]] = []
+        self._scrape = Scrape(
+            self.counters, self.alarms, process=lambda: self.process, brokers=lambda: self._own_brokers()
+        )
         # What ends each part that was started. The last one started ends first.
         self._ends = AsyncExitStack()
 
@@ -187,6 +199,7 @@ class Parts:
 
     def _new_listeners(self) -> Listeners:
         """Not listening yet. It takes what brokers push from now on, so it is there before any gateway has readers."""
+        access = metrics_access(self.settings)
         listeners = Listeners(
             self.settings,
             self.process,
@@ -194,6 +207,7 @@ class Parts:
             self._env.loop_turn,
             is_ready=lambda: self.ready,
             has_portal=has_portal(self.settings, [each.key for each in self.namespaces]),
+            metrics=None if access is None else MetricsPage(self._all_samples, access),
         )
         self._ends.push_async_callback(listeners.close, grace_ms=self.settings.stop_grace_ms)
         return listeners
@@ -207,6 +221,14 @@ class Parts:
             writer = await stored.open(wanted, partitions_limit=settings.partitions_limit, capture_account=account)
             values = gateway_settings(settings, wanted, hosts[wanted.name], issuer)
             await start_gateway(self.process, writer, wanted, values)
+
+    def _own_brokers(self) -> list[Broker]:
+        """The brokers of this process that are up."""
+        return []
+
+    async def _all_samples(self) -> list[ProcessSamples]:
+        """What all processes of the service measure."""
+        return await self._scrape.alone()
 
     def _watch_loop(self) -> None:
         sys.setswitchinterval(SWITCH_INTERVAL_S)

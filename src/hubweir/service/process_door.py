@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from hubweir.broker.commands.broker_process import (
+    AskMeasures,
     AskProcess,
     LetClientsGo,
     MarkStore,
+    MeasuresTaken,
     ProcessState,
     StandingAlarm,
     TakeClients,
@@ -34,6 +36,7 @@ class ProcessDoor:
         hear: Callable[[tuple[StandingAlarm, ...]], None],
         take_clients: Callable[[], Awaitable[None]],
         let_clients_go: Callable[[], Awaitable[None]],
+        measure: Callable[[], Awaitable[bytes]],
     ) -> None:
         self.on_push: Callable[[Push], None] | None = None
         self._state = state
@@ -41,6 +44,7 @@ class ProcessDoor:
         self._stores = stores
         self._take_clients = take_clients
         self._let_clients_go = let_clients_go
+        self._measure = measure
         self._tasks = Tasks("what the supervisor asked for")
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
@@ -52,6 +56,8 @@ class ProcessDoor:
                 self._tasks.start(self._answer_when(self._take_clients(), on_answer), name="take clients")
             case LetClientsGo():
                 self._tasks.start(self._answer_when(self._let_clients_go(), on_answer), name="let clients go")
+            case AskMeasures():
+                self._tasks.start(answer_measures(self._measure, on_answer), name="measures")
             case MarkStore():
                 mark_store(self._stores, command, on_answer)
             case CloseOwner():
@@ -71,3 +77,8 @@ class ProcessDoor:
             on_answer(refusal_of(error))
         else:
             on_answer(Done())
+
+
+async def answer_measures(measure: Callable[[], Awaitable[bytes]], on_answer: Callable[[Answer], None]) -> None:
+    """Answer AskMeasures, a few turns of the loop later."""
+    on_answer(MeasuresTaken(await measure()))

@@ -112,6 +112,11 @@ class Service(Parts):
         stores.check_one_is_up()
         return [await self._reach(store, store) for store in self.stores]
 
+    def _own_brokers(self) -> list[Broker]:
+        if self.stores:
+            return [store.broker for store in self.stores if store.broker is not None]
+        return [self.broker]
+
     def _store_changed(self, store: ServedStore) -> None:
         """A store came while gateways serve: what is placed on it is opened."""
         if store.is_up:

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-from hubweir.broker.commands.broker_process import AskProcesses, MarkStore, OrderFault, ProcessesTold
+from hubweir.broker.commands.broker_process import AskMeasures, AskProcesses, MarkStore, OrderFault, ProcessesTold
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.commands.process import Done
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.server import CommandTarget
+from hubweir.drivers.tasks import Tasks
 from hubweir.errors import NOT_FOUND, ServiceError
+from hubweir.service.process_door import answer_measures
 from hubweir.service.supervised_process import SupervisedProcess
 
 
 class SupervisorDoor:
     """A target of commands (broker/server.py), behind keeper.sock."""
 
-    def __init__(self, keeper: CommandTarget, processes: Callable[[], Sequence[SupervisedProcess]]) -> None:
+    def __init__(
+        self,
+        keeper: CommandTarget,
+        processes: Callable[[], Sequence[SupervisedProcess]],
+        measure: Callable[[], Awaitable[bytes]],
+    ) -> None:
         self._keeper = keeper
         self._processes = processes
+        self._measure = measure
+        self._tasks = Tasks("what broker processes asked for")
+
+    async def close(self) -> None:
+        """Give up what is being answered."""
+        await self._tasks.stop()
 
     @property
     def on_push(self) -> Callable[[Push], None] | None:
@@ -33,6 +46,8 @@ class SupervisorDoor:
         match command:
             case AskProcesses():
                 on_answer(ProcessesTold(tuple(process.told() for process in self._processes())))
+            case AskMeasures():
+                self._tasks.start(answer_measures(self._measure, on_answer), name="measures")
             case OrderFault(index=index, fault=fault):
                 process = next((each for each in self._processes() if each.index == index), None)
                 if process is None:

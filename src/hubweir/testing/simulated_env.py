@@ -83,6 +83,9 @@ class SimulatedEnv:
     def boottime_ms(self) -> int:
         return self._now_ms + self._slept_ms
 
+    def monotonic_s(self) -> float:
+        return self._now_ms / 1000
+
     def random_bytes(self, count: int) -> bytes:
         return self._random.randbytes(count)
 

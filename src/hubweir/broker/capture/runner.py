@@ -63,6 +63,7 @@ class CaptureRunner:
         self._stopped = False
         self._on_idle: list[Callable[[], None]] = []
         self._again = capture.mark.intent is not None  # a file of this intent may be there
+        self.captured_events = self.captured_bytes = 0  # in files, since it began
         self._lost: list[tuple[int, int]] = []  # to the file that an attempt before made, if it made one
 
     # What it tells
@@ -307,6 +308,8 @@ class CaptureRunner:
             logger, capture=self._name, file=intent.name, events=making.blocks.events, first=intent.first,
             last=intent.end - 1, bytes=making.size, behind=self.behind_events,
         )  # fmt: skip
+        self.captured_events += making.blocks.events
+        self.captured_bytes += making.size
         self._failure.lost(lost)
         self._failure.ended(self.behind_events)
         self._end()

@@ -27,6 +27,7 @@ from hubweir.env import Lane
 from hubweir.errors import STORE_OFFLINE, CorruptStore, ServiceError
 from hubweir.event_hub.partition import Partition
 from hubweir.messaging_store.log import Refused
+from hubweir.metrics import CAPTURE_BACKLOG, CAPTURE_BACKLOG_EVENTS, CAPTURED_BYTES, CAPTURED_MESSAGES, Samples
 from hubweir.namespace.capture_description import CaptureDescription
 
 OnDone = Callable[[ServiceError | None], None]
@@ -127,6 +128,15 @@ class CaptureSwitch:
             last_file=mark.last_file,
             failure=runner.failure or "",
         )
+
+    def measure(self, samples: Samples, labels: tuple[str, ...]) -> None:
+        """Say how far capture is, where it runs. labels: of the hub."""
+        runner = self.runner
+        if runner is not None:
+            samples[CAPTURE_BACKLOG][labels] += runner.behind_bytes
+            samples[CAPTURE_BACKLOG_EVENTS][labels] += runner.behind_events
+            samples[CAPTURED_MESSAGES][labels] += runner.captured_events
+            samples[CAPTURED_BYTES][labels] += runner.captured_bytes
 
     def end(self, on_idle: Callable[[], None]) -> None:
         """The partition is removed: nothing of it is used any more when on_idle is called. Its mark goes with it."""

@@ -69,6 +69,18 @@ class LetClientsGo(ProcessCommand, frozen=True):
     """
 
 
+@answer(75)
+class MeasuresTaken(Answer, frozen=True):
+    """Everything that a process measures, for a scrape. document: as service/scrape.py writes it."""
+
+    document: bytes | memoryview
+
+
+@command(58, MeasuresTaken)
+class AskMeasures(ProcessCommand, frozen=True):
+    """Answered MeasuresTaken, by broker processes and by their supervisor."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessTold:
     """One broker process, as its supervisor knows it. pid: 0 while there is none. starts: how often it was started.

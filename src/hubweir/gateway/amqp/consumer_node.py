@@ -59,6 +59,7 @@ class ConsumerNode(Node):
         super().__init__(host, link, right=Rights.LISTEN, scope=scope)
         self._place = place
         self.entity = place.hub
+        self._traffic = host.gateway.traffic.of(place.hub)
         self._group = group
         self._wish = read_attach(link)
         self._outgoing = outgoing_events(link)
@@ -217,6 +218,9 @@ class ConsumerNode(Node):
         self._metrics = b""
         self._pacer.sent(progress.events, progress.bytes)
         self.host.gateway.counters["gateway.events_delivered"] += progress.events
+        traffic = self._traffic
+        traffic.messages_out += progress.events
+        traffic.bytes_out += progress.bytes
         held.sent(run, progress)
         # Where nothing went out, the session's window is shut, and its next flow comes as `credit`; or too many
         # deliveries are unsettled, and the next disposition comes as `settled`.

@@ -43,6 +43,7 @@ class IncomingNode(Node):
     ) -> None:
         super().__init__(host, link, right=Rights.SEND, scope=scope)
         self.entity = entity
+        self._traffic = host.gateway.traffic.of(entity)
         self._max_message_size_bytes = max_message_size_bytes
         self._unanswered = 0
         self._accepted: list[DeliveryRange] = []
@@ -65,6 +66,7 @@ class IncomingNode(Node):
     def oversize(self, event: OversizeReceived) -> None:
         text = message_too_large(event.delivery_id, event.size, self._max_message_size_bytes)
         refusal = ServiceError(MESSAGE_TOO_LARGE, text)
+        self._traffic.requests += 1
         if event.transaction is not None:
             self.host.transactions.spoil(event.transaction.txn_id, refusal)
         if not event.settled:
@@ -74,6 +76,10 @@ class IncomingNode(Node):
     def answered(self, submission: Submission, answer: Answer) -> None:
         """The broker's word about a submission of this link (append_queue.Submitter)."""
         self._give_back(submission.deliveries, submission.size_bytes)
+        if isinstance(answer, Refusal):
+            self._traffic.refused(answer.condition, submission.deliveries)
+        else:
+            self._traffic.successful += submission.deliveries
         if self._is_over:
             return
         if isinstance(answer, Refusal) and not answer.known:
@@ -121,6 +127,7 @@ class IncomingNode(Node):
         self.host.gateway.counters["gateway.deliveries_received"] += event.count
         self.host.budget.take_bytes(sum(event.rows[D_LENGTH : event.count * DELIVERY_WIDTH : DELIVERY_WIDTH]))
         self._unanswered += event.count
+        self._traffic.requests += event.count
         return True
 
     def _top_up(self) -> None:
@@ -137,6 +144,7 @@ class IncomingNode(Node):
 
     def _reject(self, delivery_id: int, refusal: ServiceError) -> None:
         self.host.gateway.counters["gateway.deliveries_rejected"] += 1
+        self._traffic.refused(refusal.condition)
         error = self.host.describe(What.SEND, refusal, entity=self.entity)
         self._rejected.append((DeliveryRange(delivery_id, delivery_id), error))
 

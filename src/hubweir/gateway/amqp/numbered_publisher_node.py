@@ -163,7 +163,14 @@ class NumberedPublisherNode(PublisherNode):
         submission = Submission(self, DeliveryRange(delivery_id, delivery_id), 1, size, bool(rows[at + D_SETTLED]))
         assert self._opening is not None  # no credit was given, and the engine reports nothing, before the accept
         command = AppendNumbered(self._place.log_id, self._opening, run, added.events, size)
-        self.host.gateway.units.append(self._place.broker, command, PendingAppend([submission]))
+        gateway = self.host.gateway
+        pending = PendingAppend(
+            [submission],
+            began_s=gateway.env.monotonic_s(),
+            clock=gateway.env.monotonic_s,
+            latency=gateway.counters.send,
+        )
+        gateway.units.append(self._place.broker, command, pending)
 
     def _numbers_of(self, data: memoryview, start: int, end: int) -> tuple[int, int]:
         """First number and digest of a delivery, as its annotations say. The digest is 0 without a round.

@@ -144,6 +144,7 @@ class PublisherNode(IncomingNode):
         is_away = isinstance(answer, Refusal) and answer.known and answer.condition in (STORE_OFFLINE, ENTITY_MOVED)
         if is_away and not self._is_over and self.host.endpoint.remote_product in TRIES_NOTHING_REJECTED:
             self._give_back(submission.deliveries, submission.size_bytes)
+            self._traffic.refused(STORE_OFFLINE, submission.deliveries)
             self.host.detach(self, gone(self.entity))
         else:
             super().answered(submission, answer)

@@ -86,6 +86,7 @@ class QueueReceiverNode(Node):
     ) -> None:
         super().__init__(host, link, right=Rights.LISTEN, scope=scope)
         self.entity = fragments.entity
+        self._traffic = host.gateway.traffic.of(fragments.entity)
         self._fragments = fragments
         self._sub_queue = sub_queue
         self._wish = wish
@@ -345,6 +346,9 @@ class QueueReceiverNode(Node):
             return False
         progress = part.send(self.link, self._sent, room)
         self.host.gateway.counters["gateway.messages_delivered"] += progress.events
+        traffic = self._traffic
+        traffic.messages_out += progress.events
+        traffic.bytes_out += progress.bytes
         return progress.events > 0
 
     def _keep(self, *, is_drain: bool) -> None:

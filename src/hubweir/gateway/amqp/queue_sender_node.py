@@ -105,6 +105,7 @@ class QueueSenderNode(IncomingNode):
             return
         delivery_id, settled, txn_id = event.rows[D_DELIVERY_ID], event.rows[D_SETTLED], event.state.txn_id
         self.host.gateway.counters["gateway.deliveries_received"] += 1
+        self._traffic.requests += 1
         try:
             row, status = check_messages(event.data, event.rows, 0, 1, ID_LIMIT_CHARACTERS, self._needs_session)
             if not row:
@@ -114,6 +115,7 @@ class QueueSenderNode(IncomingNode):
                 key = self._choice.transaction_key(event.data, event.rows, 0, 1)
                 place = self._choice.of_key(key)
             self.host.transactions.send(txn_id, place, event.data, event.rows, key=key, way=self._way)
+            self._traffic.successful += 1
             if not settled:
                 self.link.settle(delivery_id, delivery_id, TransactionalState(txn_id=txn_id, outcome=Accepted()))
         except ServiceError as refusal:

@@ -20,6 +20,7 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.values import Int, Symbol
 from hubweir.errors import DECODE_ERROR, MESSAGE_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, DecodeError, ServiceError
 from hubweir.gateway.amqp.node import Node, NodeHost
+from hubweir.gateway.entity_traffic import EntityTraffic
 from hubweir.gateway.refusals import What
 from hubweir.kernels.contract import D_DELIVERY_ID, D_LENGTH, D_SETTLED, D_START, DELIVERY_WIDTH
 from hubweir.namespace.error_text import message_too_large
@@ -98,6 +99,9 @@ class RequestNode(Node, ABC):
 
     def answer(self, request: Message, size: int, code: int, description: str, body: object = None) -> None:
         """Answer a request with success."""
+        traffic = self._traffic()
+        traffic.requests += 1
+        traffic.successful += 1
         self._respond(request, size, code, description, None, body)
 
     def refuse(
@@ -111,9 +115,16 @@ class RequestNode(Node, ABC):
         what: What = What.REQUEST,
     ) -> None:
         """Answer a request with its refusal; code: another status than the condition's. what: for the log."""
+        traffic = self._traffic()
+        traffic.requests += 1
+        traffic.refused(refusal.condition)
         error = self.host.describe(what, refusal, entity=entity)
         status = code or refusal.condition.management
         self._respond(request, size, status, error.description, str(error.condition), None)
+
+    def _traffic(self) -> EntityTraffic:
+        """Of the entity that the link is for, or of the namespace; looked up each time: a link may outlive it."""
+        return self.host.gateway.traffic.of(self.entity)
 
     def _respond(
         self, request: Message, size: int, code: int, description: str, condition: str | None, body: object

@@ -17,6 +17,7 @@ from hubweir.drivers.http_driver import HEADER_NAMES
 from hubweir.errors import AUTH_FAILED, INTERNAL_ERROR, UNAUTHORIZED, ServiceError
 from hubweir.gateway.http.exchange import ClientGone, Receive, Request, Response, Scope, Send
 from hubweir.gateway.http.health import Health
+from hubweir.gateway.http.metrics_page import METRICS_MATCH, METRICS_ROUTE, MetricsAccess, MetricsPage
 from hubweir.gateway.http.problem import HttpRefusal, headers_of, problem_xml, status_of, sub_code
 from hubweir.gateway.http.route import Match, Route
 from hubweir.gateway.http.router import find_route
@@ -39,14 +40,22 @@ PORTAL = "portal"
 
 
 class Application:
-    """See the module's text. is_running: see Health. portal: answers what is asked of `/portal`; None: there is none.
+    """See the module's text. is_running: see Health. portal: answers what is asked of `/portal`; metrics: the page of
+    it. None: there is none.
 
-    An entity may have that name: a request with a token is for the entity, since browsers send the portal none.
+    An entity may have the portal's name: a request with a token is for the entity, since browsers send the portal none.
     """
 
-    def __init__(self, process: GatewayProcess, is_running: Callable[[], bool], portal: Portal | None = None) -> None:
+    def __init__(
+        self,
+        process: GatewayProcess,
+        is_running: Callable[[], bool],
+        portal: Portal | None = None,
+        metrics: MetricsPage | None = None,
+    ) -> None:
         self._process = process
         self._portal = portal
+        self._metrics = metrics
         self._health = Health(is_running, process.alarms)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,6 +78,8 @@ class Application:
             logger.exception("a fault of the service ends a request")
             failed = ServiceError(INTERNAL_ERROR, "The service failed in answering this request.")
             response = _problem(gateway, scope, request, failed)
+        if request is not None and request.entity is not None:
+            gateway.traffic.of(request.entity).answered(response.status)
         headers = [(name.encode(), value.encode()) for name, value in response.headers.items()]
         if response.content_type is not None:
             headers.insert(0, (b"content-type", response.content_type.encode()))
@@ -97,10 +108,21 @@ class Application:
         health = self._health.answer(request.method, request.segments)
         if health is not None:
             return health
+        if self._metrics is not None and self._metrics.is_asked(request):
+            return await self._measured(self._metrics, gateway, request)
         route, match = find_route(request.method, request.segments)
         request.is_management = route.is_management
+        request.entity = match.entity
         self._authorize(gateway, request, route, match)
         return await route.handler(gateway, request, match)
+
+    async def _measured(self, metrics: MetricsPage, gateway: Gateway, request: Request) -> Response:
+        if metrics.access is MetricsAccess.OPEN:
+            return await metrics.answer(request)
+        self._authorize(gateway, request, METRICS_ROUTE, METRICS_MATCH)
+        # Whoever runs the service is the default namespace's; nobody else hears of more than his own.
+        is_default = gateway is self._process.default
+        return await metrics.answer(request, "" if is_default else gateway.settings.namespace)
 
     def _authorize(self, gateway: Gateway, request: Request, route: Route, match: Match) -> None:
         """Refuse the request unless its token gives the route's right. The token counts for it alone."""
@@ -112,7 +134,9 @@ class Application:
             claims, verified = Claims(), gateway.authorization.verify(token)
             own = Resource(resource.host, tuple(map(fold, request.segments)))
             # @azure/service-bus 7.9.5 signs the address of each request, that of a list too, and nothing above it.
-            audience = own if route.is_management and verified.scope.segments == own.segments else resource
+            # The page of metrics is no entity: a rule of one that has its name must not lead there.
+            may_be_own = route.is_management and route is not METRICS_ROUTE
+            audience = own if may_be_own and verified.scope.segments == own.segments else resource
             claims.put(audience, verified)
             claims.check(route.right, audience, gateway.authorization.now_ms())
         except ServiceError as refusal:

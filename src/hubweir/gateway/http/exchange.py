@@ -47,7 +47,7 @@ class Request:
 
     headers: by name in lower case; the last of several. fields: all of them as the peer spelt them, in order.
     is_management: its route is one of management, whose errors have a SubCode. peer: the address that it came from, ""
-    where that is not known.
+    where that is not known. entity: that its path names, "" for none; None: no route takes it, or nobody asked yet.
     """
 
     method: str
@@ -60,6 +60,7 @@ class Request:
     body_was_asked_for: bool = False
     is_management: bool = False
     peer: str = ""
+    entity: str | None = None
 
     def header(self, name: bytes) -> str | None:
         """A header's text, or None; bytes that are no UTF-8 are refused with 400."""

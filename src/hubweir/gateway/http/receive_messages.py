@@ -77,6 +77,9 @@ async def _receive(gateway: Gateway, request: Request, match: Match, mode: Recei
         raise
     if found.rows:
         gateway.counters["gateway.messages_delivered"] += 1
+        traffic = gateway.traffic.of(source.fragments.entity)
+        traffic.messages_out += 1
+        traffic.bytes_out += len(response.body)
     slot.hold(len(response.body))
     return replace(response, on_sent=slot.give_back)
 

@@ -12,6 +12,7 @@ import pytest
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import AppendEvents, EventsAppended
 from hubweir.broker.commands.process import Refusal
+from hubweir.counters import Latency
 from hubweir.env import Env
 from hubweir.errors import SERVER_BUSY
 from hubweir.gateway import append_queue
@@ -59,9 +60,14 @@ class World:
         self.soon: list[Callable[[], None]] = []  # of the next turn
         self.ends: list[Callable[[], None]] = []  # of the end of this one
         self.broker = BrokerStub()
-        env = cast(Env, SimpleNamespace(call_soon=self.soon.append, at_turn_end=self.ends.append))
+        self.now_s = 0.0
+        env = SimpleNamespace(call_soon=self.soon.append, at_turn_end=self.ends.append, monotonic_s=lambda: self.now_s)
+        self.latency = Latency()
         self.queue = AppendQueue(
-            env, lambda broker, command, pending: broker.submit(command, pending.answered), run_limit_bytes=1_000_000
+            cast(Env, env),
+            lambda broker, command, pending: broker.submit(command, pending.answered),
+            run_limit_bytes=1_000_000,
+            latency=self.latency,
         )
 
     def add(self, log_id: str, link: Link) -> None:
@@ -150,3 +156,28 @@ def test_a_link_with_a_fault_keeps_no_answer_from_the_others(world: World, caplo
     world.end_turn()
     assert links[1].answers == [EventsAppended(0, 1)]
     assert "planted" in caplog.text
+
+
+def test_a_run_that_is_accepted_is_timed_from_its_first_delivery_and_no_other_is(world: World) -> None:
+    link = Link()
+    world.now_s = 1.0
+    world.add("a", link)
+    world.now_s = 1.25
+    world.add("a", link)
+    world.now_s = 1.5
+    world.end_turn()
+    assert world.latency.sum_s == 0.5 and sum(world.latency.buckets) == world.latency.buckets[19] == 1
+    world.broker.faulty = "b"
+    world.add("b", link)
+    world.end_turn()
+    assert isinstance(link.answers[-1], Refusal) and sum(world.latency.buckets) == 1
+
+
+def test_an_answer_that_comes_twice_is_timed_once() -> None:
+    latency = Latency()
+    pending = PendingAppend(
+        [Submission(Link(), DeliveryRange(0, 0), 1, 1, False)], clock=lambda: 2.0, began_s=1.0, latency=latency
+    )
+    for _ in range(2):
+        pending.answered(EventsAppended(0, 1))
+    assert sum(latency.buckets) == 1

@@ -12,6 +12,7 @@ from hubweir.amqp.messaging.batch import BATCH_FORMAT, pack_batch
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import MessagesEnqueued
 from hubweir.broker.commands.process import Refusal
+from hubweir.counters import Latency
 from hubweir.env import Env
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, RESOURCE_LIMIT, SERVER_BUSY, STORE_OFFLINE, ServiceError
 from hubweir.gateway.append_queue import AppendQueue
@@ -20,7 +21,9 @@ from hubweir.gateway.fragments import FragmentPlace, Fragments
 from hubweir.kernels.contract import D_DELIVERY_ID, D_FORMAT, DELIVERY_WIDTH
 from hubweir.queue.tests.conftest import message
 
-ENV = cast(Env, SimpleNamespace(monotonic_ms=lambda: 0, at_turn_end=lambda call: None, random_bytes=bytes))
+ENV = cast(
+    Env, SimpleNamespace(monotonic_s=float, monotonic_ms=lambda: 0, at_turn_end=lambda call: None, random_bytes=bytes)
+)
 UP: Any = SimpleNamespace(is_up=True)
 PARTITIONED = Fragments(tuple(FragmentPlace("orders", str(at), UP, str(at), None, at) for at in range(16)))
 
@@ -31,7 +34,9 @@ def choice() -> FragmentChoice:
 
 
 def choice_of(*, takes_ids: bool = False) -> FragmentChoice:
-    queues: Any = AppendQueue(ENV, lambda broker, command, pending: None, run_limit_bytes=1, names_keys=False)
+    queues: Any = AppendQueue(
+        ENV, lambda broker, command, pending: None, run_limit_bytes=1, latency=Latency(), names_keys=False
+    )
     return FragmentChoice(ENV, PARTITIONED, queues, takes_ids=takes_ids)
 
 

@@ -83,6 +83,7 @@ class GroupCommit:
     def submit(self, entry: Entry) -> None:
         """Queue a completed run for the next round."""
         state = self._state
+        entry.began_s = state.env.monotonic_s()
         if not self._queue.add(entry, state.settings.queue_bytes):
             raise LogOffline(f"log {state.log_id}: {self._queue.bytes} bytes wait for the disk; send again later")
         state.appended = entry.end
@@ -234,9 +235,9 @@ class GroupCommit:
         else:
             if new and old is not None:
                 save_indexes(state, old)
-            self._round_done(entries, segment, round_.size, round_.began_ms)
+            self._round_done(entries, segment, round_)
 
-    def _round_done(self, entries: list[Entry], segment: ActiveSegment, size: int, began_ms: int) -> None:
+    def _round_done(self, entries: list[Entry], segment: ActiveSegment, round_: WriteRound) -> None:
         state = self._state
         if segment is not state.segments.active:
             is_roll = bool(state.segments.kept)  # else it is the log's first
@@ -244,7 +245,7 @@ class GroupCommit:
             if is_roll:
                 header = segment.header
                 ROLL.say(logger, log=state.about, first=header.first_index, epoch=header.writer_epoch)
-        self._note_sync(began_ms)
+        self._note_sync(round_.began_ms, round_.took_s)
         if state.health.is_full:
             state.health.found_space()
         self._show(entries, segment, is_synced=True)
@@ -313,12 +314,16 @@ class GroupCommit:
 
     def _answer(self) -> None:
         entries, self._answering = self._answering, ()
+        latency, now_s = self._state.counters.commit, self._state.env.monotonic_s()
         tell(entries)
         appends = size = 0
         for entry in entries:
             if not entry.is_mark:
                 appends += 1
                 size += len(entry.run)
+                took_s = now_s - entry.began_s
+                latency.sum_s += took_s
+                latency.buckets[int(took_s * 1e6).bit_length()] += 1
         if appends:
             self._state.counters["log.appends"] += appends
             self._state.counters["log.appended_bytes"] += size
@@ -367,19 +372,19 @@ class GroupCommit:
         target, size = state.visible, self.unsynced_bytes
         began_ms = state.env.monotonic_ms()
 
-        def done(result: Result[None]) -> None:
+        def done(result: Result[float]) -> None:
             self._syncing = False
             if self._busy or active is not state.segments.active:
                 return self._after_round()  # a failure is, or was, dealt with: that decides what is synced
             try:
-                result.value()
+                took_s = result.value()
             except LogFenced as error:
                 state.health.fence(error)
                 return self._after_round()  # as behind a round
             except OSError as error:
                 self._on_failure(error, [])
                 return
-            self._note_sync(began_ms)
+            self._note_sync(began_ms, took_s)
             state.synced = target
             self.unsynced_bytes -= size
             state.tail.shrink(target.number)
@@ -390,17 +395,24 @@ class GroupCommit:
                 )
             self._after_round()
 
-        def sync() -> None:
+        def sync() -> float:
             state.env.fault("log.before_relaxed_sync")
+            began_s = state.env.monotonic_s()
             active.file.sync()
+            took_s = state.env.monotonic_s() - began_s
             check_behind_write(state)
+            return took_s
 
         state.steps.write_away(sync, done)
 
-    def _note_sync(self, began_ms: int) -> None:
-        """A sync ended well that began then. A slow one is a line of the log: whoever sends waited for it."""
+    def _note_sync(self, began_ms: int, took_s: float) -> None:
+        """A sync ended well that was asked for then, and took so long. A slow one is a line of the log: whoever sends
+        waited for it."""
         state = self._state
         state.counters["log.syncs"] += 1
+        latency = state.counters.sync
+        latency.sum_s += took_s
+        latency.buckets[int(took_s * 1e6).bit_length()] += 1
         took_ms = state.env.monotonic_ms() - began_ms
         if took_ms >= SLOW_SYNC_MS:
             state.counters["log.slow_syncs"] += 1

@@ -49,9 +49,13 @@ class Reads:
         segments = state.segments.kept[segment_of(state.segments.kept, index) :]
         files = state.env.files
         state.counters["log.cold_reads"] += 1
+        latency, began_s = state.counters.read, state.env.monotonic_s()
 
         def answer(run: Run | ReadDamaged) -> Run | Refused:
             if isinstance(run, Run):
+                took_s = state.env.monotonic_s() - began_s
+                latency.sum_s += took_s
+                latency.buckets[int(took_s * 1e6).bit_length()] += 1
                 return run
             self._quarantine(run)
             return Refused(run.error())

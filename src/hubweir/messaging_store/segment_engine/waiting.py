@@ -21,7 +21,8 @@ from hubweir.messaging_store.segment_engine.log_state import LogState
 class Entry(Struct):
     """One run on its way to the file. before, end: the ends of the log without and with it.
 
-    is_tried: it waits again, behind a write that failed and may have left a part of it in the file.
+    is_tried: it waits again, behind a write that failed and may have left a part of it in the file. began_s: when it
+    was queued (Env.monotonic_s).
     """
 
     run: bytearray
@@ -31,6 +32,7 @@ class Entry(Struct):
     on_done: Callable[[Appended | Refused], None] | None
     is_mark: bool = False
     is_tried: bool = False
+    began_s: float = 0.0
 
 
 def tell(entries: Iterable[Entry], refused: Refused | None = None) -> None:

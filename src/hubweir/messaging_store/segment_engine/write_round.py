@@ -23,10 +23,10 @@ class FencedBehindWrite(LogFenced):
     """Another process owns the store, and something was written when that was found: he may have taken it over."""
 
 
-class WriteRound(Struct, frozen=True, eq=False):
+class WriteRound(Struct, eq=False):
     """A durable round of one log that is under way. old: the segment before it; header: of a new one, or None.
 
-    began_ms: when it was given to a thread, monotonic.
+    began_ms: when it was given to a thread, monotonic. took_s: what its write and its sync took, when done.
     """
 
     state: LogState
@@ -35,6 +35,7 @@ class WriteRound(Struct, frozen=True, eq=False):
     old: ActiveSegment | None
     header: SegmentHeader | None
     began_ms: int = 0
+    took_s: float = 0.0
 
     def write(self) -> ActiveSegment:
         """Write and sync the entries behind the segment's end; with a header, into a new segment. Return the segment.
@@ -101,7 +102,9 @@ class WriteRound(Struct, frozen=True, eq=False):
             raise _full(state, error) from error
         try:
             state.env.fault("log.before_write")
+            began_s = state.env.monotonic_s()
             segment.write([entry.run for entry in self.entries], is_synced=True)
+            self.took_s = state.env.monotonic_s() - began_s
             state.env.fault("log.after_sync")
         except SyncFailed:
             raise

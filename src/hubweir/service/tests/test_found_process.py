@@ -24,6 +24,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are w
 STATE = ProcessState(7, 1, "digest", ("127.0.0.1:1",), 0, is_serving=True, follows=True, away=())
 
 
+async def no_bytes() -> bytes:
+    return b""
+
+
 async def nothing() -> None:
     """Nobody asks for it here."""
 
@@ -31,7 +35,15 @@ async def nothing() -> None:
 def test_one_that_lives_says_who_it_is(tmp_path: Path) -> None:
     async def scenario() -> None:
         env = SystemEnv(MemoryFiles())
-        shared = SharedBroker(ProcessDoor(lambda: STATE, {}, take_clients=nothing, let_clients_go=nothing))
+        door = ProcessDoor(
+            lambda: STATE,
+            {},
+            hear=lambda standing: None,
+            take_clients=nothing,
+            let_clients_go=nothing,
+            measure=no_bytes,
+        )
+        shared = SharedBroker(door)
         shared.serve(tmp_path / "process-1.sock")
         assert await ask_process(tmp_path / "process-1.sock", env) == STATE
         await shared.close()

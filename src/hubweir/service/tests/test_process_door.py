@@ -5,9 +5,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from hubweir.broker.commands.broker_process import (
+    AskMeasures,
     AskProcess,
     LetClientsGo,
     MarkStore,
+    MeasuresTaken,
     ProcessState,
     StandingAlarm,
     TakeClients,
@@ -35,6 +37,7 @@ class Process:
             hear=self.heard.append,
             take_clients=lambda: self._do("take"),
             let_clients_go=lambda: self._do("let go"),
+            measure=self._measure,
         )
 
     async def _do(self, what: str) -> None:
@@ -42,6 +45,10 @@ class Process:
         await self.go_on.wait()
         if self.error is not None:
             raise self.error
+
+    async def _measure(self) -> bytes:
+        await self._do("measure")
+        return b"measured"
 
     def ask(self, command: Command) -> list[Answer]:
         answers: list[Answer] = []
@@ -62,6 +69,17 @@ async def test_it_says_at_once_how_it_is() -> None:
     process, full = Process(), (StandingAlarm("disk-full", "store-2"),)
     assert process.ask(AskProcess(full)) == process.ask(AskProcess()) == [STATE]
     assert process.heard == [full, ()], "and hears each time how the others are"
+
+
+@on_a_loop
+async def test_it_measures_itself_when_it_is_asked() -> None:
+    process = Process()
+    answers = process.ask(AskMeasures())
+    await asyncio.sleep(0)
+    assert (process.did, answers) == (["measure"], [])
+    process.go_on.set()
+    await asyncio.sleep(0.01)
+    assert answers == [MeasuresTaken(b"measured")]
 
 
 @on_a_loop

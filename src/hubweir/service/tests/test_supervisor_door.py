@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from hubweir.broker.commands.broker_process import (
+    AskMeasures,
     AskProcesses,
     BrokerFault,
     MarkStore,
+    MeasuresTaken,
     OrderFault,
     ProcessesTold,
     ProcessTold,
@@ -17,6 +20,10 @@ from hubweir.broker.commands.command import Answer, Command, Owner, Push
 from hubweir.broker.commands.process import CloseOwner, Done, Refusal
 from hubweir.errors import NOT_FOUND
 from hubweir.service.supervisor_door import SupervisorDoor
+
+
+async def measured() -> bytes:
+    return b"measured"
 
 
 class Keeper:
@@ -51,7 +58,7 @@ class Kept:
 
 def world() -> tuple[Any, list[Any], Callable[[Command], Answer]]:
     keeper, kept = Keeper(), [Kept(0), Kept(1)]
-    door = SupervisorDoor(keeper, lambda: kept)  # type: ignore[arg-type, return-value]
+    door = SupervisorDoor(keeper, lambda: kept, measured)  # type: ignore[arg-type, return-value]
 
     def ask(command: Command) -> Answer:
         answers: list[Answer] = []
@@ -95,3 +102,14 @@ def test_a_mark_goes_to_the_process_that_has_the_store() -> None:
     refusal = ask(MarkStore(4, is_away=True))
     assert isinstance(refusal, Refusal)
     assert (refusal.condition, refusal.text) == (NOT_FOUND, "there is no messaging store 4")
+
+
+def test_it_measures_itself_when_a_broker_process_asks() -> None:
+    async def scenario() -> None:
+        door, answers = SupervisorDoor(Keeper(), lambda: [], measured), list[Answer]()
+        door.submit(AskMeasures(), answers.append)
+        await asyncio.sleep(0.01)
+        assert answers == [MeasuresTaken(b"measured")]
+        await door.close()
+
+    asyncio.run(scenario())

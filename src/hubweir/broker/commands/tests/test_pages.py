@@ -42,6 +42,7 @@ NUMBERS = {
     **{"AskUsage": 201, "TellUses": 202, "LeaseUnits": 203, "CatalogFollowed": 224, "EntityAsKept": 225},
     **{"RuleAsKept": 226, "UsageTold": 227, "UnitsLent": 228},
     **{"AskProcess": 17, "TakeClients": 18, "LetClientsGo": 19, "ProcessState": 73},
+    **{"AskMeasures": 58, "MeasuresTaken": 75},
     **{"AskProcesses": 28, "OrderFault": 29, "MarkStore": 57, "ProcessesTold": 74},
     **{"CatalogPart": 150, "CatalogChanged": 151, "UsesWanted": 152},
     **{"TransferTaken": 110, "TransferStored": 111, "OpenTransfersListed": 112},

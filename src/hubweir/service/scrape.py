@@ -1,0 +1,166 @@
+"""One scrape: what this process measures, and what the other processes of the service answer to the same question.
+
+Counters of several processes are not added up here: each begins at 0 when its process does, and a sum that falls by a
+part looks to Prometheus like a counter that began again. Whoever reads adds up rates. What stands is taken as it is, a
+few residents in each turn of the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from hubweir import __version__
+from hubweir.alarms import KINDS, Alarms
+from hubweir.broker.broker import Broker
+from hubweir.broker.commands.broker_process import AskMeasures, MeasuresTaken
+from hubweir.broker.commands.command import Answer
+from hubweir.broker.remote_broker import RemoteBroker
+from hubweir.counters import Counters, Latency
+from hubweir.env import Env
+from hubweir.gateway.gateway_process import GatewayProcess
+from hubweir.gateway.http.open_metrics import ProcessSamples
+from hubweir.gateway.namespace_units import NamespaceUnits
+from hubweir.metrics import (
+    ALARMS,
+    BUILD_INFO,
+    BY_NAME,
+    PROCESS_CPU,
+    PROCESS_MEMORY,
+    PROCESS_START,
+    PROCESS_UP,
+    THROUGHPUT_UNITS,
+    Samples,
+)
+
+# A process that lives answers within milliseconds; one that is stalled must not keep the figures of the others.
+ANSWER_S = 1.0
+_BEGAN_S = time.time()
+
+
+class _Measured(msgspec.Struct, array_like=True):
+    """Samples as they travel. series: by the metric's name, label values and value of each sample."""
+
+    series: dict[str, list[tuple[tuple[str, ...], int | float]]]
+    latencies: dict[str, tuple[list[int], float]]
+
+
+class Scrape:
+    """See the module's text. brokers: those of this process that are up, asked at each scrape.
+
+    process: of whose gateways; asked too, since it is there later than this.
+    """
+
+    def __init__(
+        self,
+        counters: Counters,
+        alarms: Alarms,
+        *,
+        process: Callable[[], GatewayProcess],
+        brokers: Callable[[], Iterable[Broker]],
+    ) -> None:
+        self._counters = counters
+        self._alarms = alarms
+        self._process = process
+        self._brokers = brokers
+
+    async def own(self) -> Samples:
+        """What this process says."""
+        samples = Samples()
+        for broker in self._brokers():
+            for _ in broker.measure(samples):
+                await asyncio.sleep(0)
+        for gateway in self._process().gateways:
+            gateway.measure(samples)
+            if isinstance(gateway.units, NamespaceUnits):  # whoever keeps the catalog says it, once
+                samples[THROUGHPUT_UNITS][gateway.settings.namespace,] += gateway.units.admission.units or 0
+        samples.count(self._counters)
+        standing = self._alarms.counts()
+        for kind in KINDS:
+            samples[ALARMS][kind.name,] += standing.get(kind.name, 0)
+        samples[BUILD_INFO][__version__,] = 1
+        samples[PROCESS_UP][()] = 1
+        samples[PROCESS_CPU][()] = round(time.process_time(), 3)
+        samples[PROCESS_START][()] = round(_BEGAN_S, 3)
+        memory = _resident_bytes()
+        if memory is not None:
+            samples[PROCESS_MEMORY][()] = memory
+        return samples
+
+    async def alone(self) -> list[ProcessSamples]:
+        """Of a service that is one process."""
+        return [ProcessSamples("", await self.own())]
+
+    async def encoded(self) -> bytes:
+        """As `own`, for another process."""
+        return encode(await self.own())
+
+
+async def scrape_all(own_name: str, own: Scrape, others: Mapping[str, Path], env: Env) -> list[ProcessSamples]:
+    """What all processes say, this one first. others: the sockets of the others, by their names."""
+
+    async def one(name: str, path: Path) -> ProcessSamples:
+        samples = await _ask(path, env)
+        if samples is None:
+            samples = Samples()
+            samples[PROCESS_UP][()] = 0
+        return ProcessSamples(name, samples)
+
+    told = asyncio.gather(*(one(name, path) for name, path in others.items()))
+    return [ProcessSamples(own_name, await own.own()), *await told]
+
+
+async def _ask(path: Path, env: Env) -> Samples | None:
+    """What the process that listens on a path says; None when it says nothing in time."""
+    said: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+    def answered(answer: Answer) -> None:
+        if not said.done():
+            said.set_result(answer)
+
+    way = RemoteBroker(path, env)
+    way.on_change(lambda broker: broker.submit(AskMeasures(), answered) if broker.is_up else None)
+    way.start()
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            answer = await said
+    except TimeoutError:
+        return None
+    finally:
+        await way.stop()
+    return decode(answer.document) if isinstance(answer, MeasuresTaken) else None
+
+
+def encode(samples: Samples) -> bytes:
+    """Samples as bytes, for a process of the same version."""
+    return msgspec.msgpack.encode(
+        _Measured(
+            {metric.name: list(series.items()) for metric, series in samples.items()},
+            {metric.name: (latency.buckets, latency.sum_s) for metric, latency in samples.latencies.items()},
+        )
+    )
+
+
+def decode(document: bytes | memoryview) -> Samples:
+    """What `encode` wrote."""
+    measured, samples = msgspec.msgpack.decode(document, type=_Measured), Samples()
+    for name, rows in measured.series.items():
+        samples[BY_NAME[name]].update(rows)
+    for name, (buckets, sum_s) in measured.latencies.items():
+        latency = samples.latencies[BY_NAME[name]] = Latency()
+        latency.buckets, latency.sum_s = buckets, sum_s
+    return samples
+
+
+def _resident_bytes() -> int | None:
+    """Memory of this process that is in use; None where the system does not say."""
+    if sys.platform != "linux":
+        return None
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
