@@ -8,7 +8,7 @@ from statistics import median
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """values: one a round. unit: such as "rows/s", "MB", "ms", "us" or "x", a ratio of two values of one round.
+    """values: one a round. unit: such as "rows/s", "MB", "ms", "us", "%" or "x", a ratio of two values of one round.
 
     goal: what the median has to reach, or with is_limit not to pass; None where there is none.
     """
@@ -46,7 +46,7 @@ class Figure:
     def shown(self, value: float) -> str:
         if self.unit == "x":
             return f"{value:.2f}x"
-        if self.unit in ("us", "s"):
+        if self.unit in ("us", "s", "%"):
             return f"{value:.2f} {self.unit}"
         if self.unit == "ms" and value < 100:
             return f"{value:.3g} ms"
