@@ -34,11 +34,12 @@ from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.queue.fragment_number import fragment_of
 from hubweir.queue.sub_queue import SubQueue
-from hubweir.testing.history_values import SeenHold
+from hubweir.testing.history_values import SeenHold, Violation
 from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
 
 OPEN, ONCE, TURNS = "open", "once", "turns"
 KEYLESS, KEYED = "keyless", "keyed"
+RECEIVERS = ("receiver 1", "receiver 2")  # of `open`
 KEYS = tuple(f"key-{number}" for number in range(12))
 SESSIONS = tuple(f"session-{number}" for number in range(6))
 FRAGMENTS = 16
@@ -49,6 +50,8 @@ IN_TIME_S = 60.0  # in which a send succeeds
 GO_ON_S = 100.0  # in which a client goes on behind a fault: 60 s may pass before it gives up a silent connection
 AGAIN_S = 0.05
 LATE_S = 2.0  # clocks, and a lock that is given while its broker ends
+PAUSE_S = 0.2
+BACK_S = 20.0  # in which a fragment is there again that was away
 PATIENT = RetryPolicy(attempts=1_000, first_s=AGAIN_S, longest_s=0.5)
 ONCE_ONLY = RetryPolicy(attempts=1)
 OUTCOMES = {SeenOutcome.COMPLETE: 16, SeenOutcome.ABANDON: 3, SeenOutcome.DEAD_LETTER: 1}
@@ -79,6 +82,7 @@ class SpreadMessages:
         self.late: list[str] = []  # sends that took longer than IN_TIME_S, or did not end at all
         self.counts = {"accepted": 0, "received": 0, "settled": 0, "holds": 0, "refused": 0, "unknown": 0, "lost": 0}
         self.went_on: dict[str, float] = {}  # when a client last did what it is for
+        self.pauses: list[tuple[str, float, float]] = []  # of more than PAUSE_S: whose, from when on, how long
         self._stores: dict[str, list[int]] = {}
         self._ends: dict[int, list[float]] = {}
         self._last_fault = 0.0
@@ -109,8 +113,8 @@ class SpreadMessages:
                 ("keyed", self._send_keyed, ONCE_ONLY),
                 ("once", self._send_once, PATIENT),
                 ("sessions", self._send_to_sessions, ONCE_ONLY),
-                ("receiver 1", self._receive_open, ONCE_ONLY),
-                ("receiver 2", self._receive_open, ONCE_ONLY),
+                (RECEIVERS[0], self._receive_open, ONCE_ONLY),
+                (RECEIVERS[1], self._receive_open, ONCE_ONLY),
                 ("receiver of once", self._receive_once, ONCE_ONLY),
                 ("holder 1", self._hold, ONCE_ONLY),
                 ("holder 2", self._hold, ONCE_ONLY),
@@ -145,19 +149,20 @@ class SpreadMessages:
                 raise error
 
     async def check(self) -> None:
-        """Hold what is left against the histories, once every fragment is there: a peek passes over what is away."""
-        administration = Administration(ConnectionString.parse(self._target))
-        limit = time.monotonic() + GO_ON_S
-        for path in self.histories:
-            while any(
-                each.members["Status"] != "Available"
-                for each in await asyncio.to_thread(administration.fragments, path)
-            ):
-                assert time.monotonic() < limit, f"a fragment of {path} does not come back"
-                await asyncio.sleep(0.1)
+        """Hold what is left against the histories. A peek passes over fragments that were away a moment ago: it gets
+        another moment."""
         async with self._connected(PATIENT) as client:
             for path, history in self.histories.items():
-                history.left(await self._left(client, path), now_ms())
+                limit = time.monotonic() + BACK_S
+                while True:
+                    found = await self._left(client, path)
+                    try:
+                        history.left(found, now_ms())
+                        break
+                    except Violation:
+                        if time.monotonic() > limit:
+                            raise
+                        await asyncio.sleep(0.5)
 
     async def _client(
         self, name: str, works: Callable[[QueueClient, str], Awaitable[None]], again: RetryPolicy
@@ -174,6 +179,12 @@ class SpreadMessages:
 
     def _connected(self, retry: RetryPolicy) -> QueueClient:
         return QueueClient.from_connection_string(self._target, retry=retry, timeout_s=10.0)
+
+    def _goes_on(self, name: str) -> None:
+        now, before = time.monotonic(), self.went_on[name]
+        self.went_on[name] = now
+        if before and now - before > PAUSE_S:
+            self.pauses.append((name, before, now - before))
 
     # Senders
 
@@ -201,7 +212,7 @@ class SpreadMessages:
                         return
                     await asyncio.sleep(AGAIN_S)
                 self._late(name, began)
-                self.went_on[name] = time.monotonic()
+                self._goes_on(name)
                 kind = KEYED if key else KEYLESS
                 self.sends[kind].append(Sent(began, self.went_on[name] - began, self._store(path, key)))
                 await asyncio.sleep(0.01)
@@ -261,7 +272,7 @@ class SpreadMessages:
                 self._take_in(path, list(run))
                 settling = [self._settle(receiver, path, each) for each in run]
                 if any(await asyncio.gather(*settling)):
-                    self.went_on[name] = time.monotonic()
+                    self._goes_on(name)
         finally:
             await receiver.close()
 
@@ -285,7 +296,7 @@ class SpreadMessages:
                 self._take_in(TURNS, list(run), hold=hold, asked=asked)
                 for each in run:
                     if await self._settle(receiver, TURNS, each):
-                        self.went_on[name] = time.monotonic()
+                        self._goes_on(name)
         finally:
             history.let_go(hold)
             await receiver.close()

@@ -1,14 +1,13 @@
-"""Processes of `serve --brokers 3` are killed and stopped under load: nothing accepted is lost, others go on (T7).
+"""Ways to lose a process of `serve --brokers 3`, each once: nothing accepted is lost, others go on (T7).
 
 Real processes. Each partition has a writer with a connection of its own, which connects again as clients do. Clients
 of a process that dies lose their connections, partitions of its broker are away until it is back, and nothing else is.
-Long because every way to lose a process is one world.
+Many faults in a row, under messages too, are test_broker_faults.py.
 """
 
 import asyncio
 import json
 import os
-import random
 import signal
 import sys
 import time
@@ -28,7 +27,6 @@ from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.testing.broker_processes import broker_pids, end_brokers
 from hubweir.testing.server_process import ServerProcess
 
-KILLS = 60
 BROKERS = 3
 PARTITIONS = 6
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
@@ -81,31 +79,6 @@ def until(holds: Callable[[], bool], seconds: float) -> None:
     while not holds():
         assert time.monotonic() < limit, "it did not come to be"
         time.sleep(0.02)
-
-
-def test_nothing_accepted_is_lost_over_many_kills_of_brokers(
-    tmp_path: Path, server: ServerProcess, measure: Callable[[int], int]
-) -> None:
-    seed = int.from_bytes(os.urandom(4), "big")
-    chance, load, data = random.Random(seed), loaded(server, seed), tmp_path / "data"
-    back_s: list[float] = []
-    for _ in range(measure(KILLS)):
-        until(lambda: len(broker_pids(data)) == BROKERS, BACK_S)
-        victim = chance.randrange(BROKERS)
-        pid = broker_pids(data)[victim]
-        asyncio.run(load.write_on(chance.uniform(0.2, 0.6), partial(os.kill, pid, signal.SIGKILL), 4.0))
-        mine = [gap for partition, gap in load.gaps_s.items() if partition % BROKERS == victim]
-        back_s.append(max(mine))
-        until(partial(is_another, data, victim, pid), BACK_S)
-    kept(load, server)
-    back_s.sort()
-    accepted = sum(len(history.accepted) for history in load.histories)
-    print(
-        f"\nseed {seed}: {len(back_s)} kills, {accepted} batches accepted, {load.unknown} unknown; partitions were "
-        f"away for {back_s[len(back_s) // 2]:.2f} s (median), {back_s[-1]:.2f} s (longest)"
-    )
-    assert accepted > 0
-    assert server.stop() == 0
 
 
 def test_a_stalled_broker_is_killed_before_another_owns_its_store(tmp_path: Path, server: ServerProcess) -> None:

@@ -15,6 +15,8 @@ SECONDS = {
     "tests/spark": 180,
     "tests/conformance/test_azure_sync.py": 120,
     "tests/crash/test_kill.py": 110,
+    "tests/crash/test_broker_faults.py": 90,
+    "tests/crash/test_official_faults.py": 60,
     "tests/crash/test_network_faults.py": 60,
     "tests/conformance/test_capture.py": 90,
     "tests/crash/test_capture_kill.py": 90,
