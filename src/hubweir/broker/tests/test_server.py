@@ -50,7 +50,7 @@ from hubweir.broker.hosted_fragment import HostedFragment
 from hubweir.broker.hosted_topic import HostedTopic
 from hubweir.broker.server import BrokerServer, run_is_sound
 from hubweir.broker.socket_broker import SocketBroker
-from hubweir.broker.wire import encode_frame
+from hubweir.broker.wire import FRAME_LIMIT_BYTES, encode_frame
 from hubweir.drivers.broker_driver import connect
 from hubweir.event_hub.event_position import EARLIEST
 from hubweir.kernels.stored_batch import HEADER_SIZE, KIND_CONTROL, KIND_OPERATIONS
@@ -353,7 +353,7 @@ def test_bytes_that_are_no_frames_end_the_stream_and_only_it(run: Run, bench: An
 def test_a_command_too_large_for_a_frame_is_refused_here(run: Run, bench: Any) -> None:
     async def scenario() -> None:
         pair = await Pair(bench).start()
-        answer = await pair.ask(AppendEvents("a", bytearray(17 * 1024 * 1024)))
+        answer = await pair.ask(AppendEvents("a", bytearray(FRAME_LIMIT_BYTES)))
         assert isinstance(answer, Refusal) and answer.known
         assert "over the limit" in answer.text
         assert isinstance(await pair.ask(AskCounters()), CountersTaken)
@@ -380,7 +380,7 @@ def test_commands_beyond_the_limit_of_the_asking_end_are_refused(run: Run, bench
         await pair.start()
         first = pair.later(AppendEvents("a", sealed(10)))
         second = await pair.ask(AskCounters())
-        assert isinstance(second, Refusal) and second.condition.symbol == "amqp:resource-limit-exceeded"
+        assert isinstance(second, Refusal) and second.condition.symbol == "com.microsoft:server-busy"
         await pair.until(lambda: len(bench.log.records) > 0)
         bench.log.complete()
         assert isinstance(await first, EventsAppended)

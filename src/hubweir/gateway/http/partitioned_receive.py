@@ -176,7 +176,6 @@ class PartitionedReceive:
             rows[Q_LOCK], rows[Q_LOCK_CHECK], rows[Q_LOCKED_UNTIL_MS] = 0, 0, -1
             self._end(MessagesReceived(run, rows.tobytes()))
         elif isinstance(answer, MessagesSettled):
-            self._chosen = None
             self._look(0)  # its lock ended meanwhile: it is somebody else's
         elif isinstance(answer, Refusal) and not answer.known:
             text = f"The outcome of this receive from '{self.place.entity}' is not known: {answer.text}"

@@ -184,8 +184,10 @@ def test_a_fragment_that_is_away_is_passed_over_and_all_of_them_are_told(world: 
     assert receive(world) is None, "it waits for the others"
     for gate in world.gates:
         gate.refuse[OpenReceiver] = AWAY
+    begun = len(commands(world, OpenReceiver))
     refused = receive(world)
     assert refused is not None and refused.status == 503
+    assert len(commands(world, OpenReceiver)) - begun == FRAGMENTS, "each is asked once, and none to wait"
 
 
 def test_a_fragment_that_does_not_answer_is_passed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
