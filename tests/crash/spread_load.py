@@ -21,6 +21,8 @@ class SpreadLoad(Load):
 
     def __init__(self, target: str, partitions: int, seed: int) -> None:
         super().__init__(target, partitions, seed)
+        for history in self.histories:
+            history.may_be_late = True
         self.gaps_s: dict[int, float] = {}
         self._is_over = False
         self._accepted_at: dict[int, float] = {}

@@ -246,3 +246,18 @@ def test_a_batch_whose_outcome_is_unknown_may_be_there_or_not() -> None:
     del there.accepted[3], absent.accepted[3]
     lose_last_batch(absent)
     assert there.check() == absent.check() == []
+
+
+def test_what_a_lost_process_had_sent_may_be_stored_late_once_and_only_where_nobody_answered_for_it() -> None:
+    history = good_history()
+    swap_batches(history)  # batch 1 stands behind batch 2
+    del history.accepted[1]
+    assert history.check()
+    history.may_be_late = True
+    assert history.check() == []
+    history.accepted[1] = 3
+    assert history.check()
+    del history.accepted[1]
+    history.seen += history.seen[6:9]
+    renumbered(history)
+    assert history.check()

@@ -32,7 +32,8 @@ class SeenMessage:
     """
 
     __slots__ = (
-        "accepted", "began_ms", "checksum", "crashes", "gone_at", "group", "is_scheduled", "is_seen", "least", "lock",
+        "_earlier_number", "_renumbered_at", "accepted", "began_ms", "checksum", "crashes", "gone_at",
+        "group", "is_scheduled", "is_seen", "least", "lock",
         "may_be_gone", "may_expire", "message_id", "most", "number", "order", "place", "position", "ready_at",
         "session", "stored_by_ms", "text", "was_scheduled",
     )  # fmt: skip
@@ -66,6 +67,16 @@ class SeenMessage:
         self.lock: SeenLock | None = None
         self.least = self.most = self.crashes = 0
         self.position = self.ready_at = self.gone_at = 0
+        self._earlier_number: int | None = None
+        self._renumbered_at = 0
+
+    def renumber(self, number: int, tick: int) -> None:
+        """It has this number from now on, as one that was scheduled gets another when it becomes active."""
+        self._earlier_number, self._renumbered_at, self.number = self.number, tick, number
+
+    def had(self, number: int, *, since: int) -> bool:
+        """Whether it lost this number at this tick, or behind it."""
+        return number == self._earlier_number and self._renumbered_at >= since
 
 
 class SeenLock:

@@ -184,7 +184,7 @@ class MessageHistory:
 
     def peeked(self, text: str, number: int, body: bytes, now_ms: int, *, asked: int) -> None:
         """It was shown to who had asked at this tick."""
-        sent = self._seen(text, number, body, now_ms)
+        sent = self._seen(text, number, body, now_ms, asked=asked)
         if sent.place is SeenPlace.GONE and sent.gone_at < asked:
             raise Violation(f"P7: {text} was gone, and is shown")
 
@@ -347,7 +347,8 @@ class MessageHistory:
 
     # Of one message
 
-    def _seen(self, text: str, number: int, body: bytes, now_ms: int) -> SeenMessage:
+    def _seen(self, text: str, number: int, body: bytes, now_ms: int, *, asked: int | None = None) -> SeenMessage:
+        """asked: the tick at which a peek was asked for. It may show a number that the message had until then."""
         self.tick += 1
         sent = self.sent.get(text)
         if sent is None or crc32(body) != sent.checksum:
@@ -356,10 +357,10 @@ class MessageHistory:
             raise Violation(f"P1: {text} was refused, and is there")
         if self._numbers.setdefault(number, sent) is not sent:
             raise Violation(f"P4: number {number} is of {text}, and was of {self._numbers[number].text}")
-        if sent.number != number:
+        if sent.number != number and not (asked is not None and sent.had(number, since=asked)):
             if sent.number is not None and not sent.is_scheduled:
                 raise Violation(f"P4: {text} has number {number}, and had {sent.number}")
-            sent.number = number
+            sent.renumber(number, self.tick)
         if not sent.is_seen:
             sent.is_seen = sent.accepted = True
             sent.stored_by_ms = min(sent.stored_by_ms, now_ms)

@@ -361,6 +361,14 @@ def scheduled_messages_against_their_numbers() -> None:
     story.receive("a", hold=hold, number=8)
 
 
+def a_scheduled_message_shown_by_its_first_number_when_it_had_another() -> None:
+    story = Story()
+    story.send("a", is_scheduled=True)
+    story.history.peeked("a", 1, b"a", story.now_ms, asked=story.history.tick)
+    story.receive("a", number=8)
+    story.history.peeked("a", 1, b"a", story.now_ms, asked=story.history.tick + 1)
+
+
 def a_later_message_before_one_that_was_given_back() -> None:
     story = Story()
     story.send("a", "b", session="s")
@@ -442,6 +450,7 @@ FAULTS = [
     a_dead_letter_in_the_queue, a_dead_letter_by_nobody_s_word, a_token_for_two, a_delivery_that_is_not_counted,
     a_release_that_counts, two_counts_for_one_crash, delivered_too_often, an_id_twice_in_its_window,
     an_id_that_all_lost, a_session_of_two_holders, a_later_message_first, scheduled_messages_against_their_numbers,
+    a_scheduled_message_shown_by_its_first_number_when_it_had_another,
     a_later_message_before_one_that_was_given_back, a_later_message_while_one_is_given_back,
     a_later_message_behind_what_its_last_holder_had, a_session_whose_last_holder_is_undecided,
     a_session_whose_state_is_on_its_way, a_message_for_one_who_lost_the_session,
@@ -470,6 +479,16 @@ def test_scheduled_messages_come_by_the_numbers_that_they_got_when_they_became_a
     story.settle(second, SeenOutcome.ABANDON)
     story.receive("b", hold=hold, number=7)
     story.receive("a", hold=hold, number=8)
+
+
+def test_a_peek_that_was_asked_for_before_a_message_became_active_shows_its_first_number() -> None:
+    story = Story()
+    story.send("a", is_scheduled=True)
+    story.history.peeked("a", 1, b"a", story.now_ms, asked=story.history.tick)
+    asked = story.history.tick
+    story.receive("a", number=8)
+    story.history.peeked("a", 1, b"a", story.now_ms, asked=asked)
+    story.history.peeked("a", 8, b"a", story.now_ms, asked=story.history.tick)
 
 
 def test_a_state_that_is_refused_before_an_earlier_one_is_set_is_the_refused_one() -> None:
