@@ -71,7 +71,7 @@ def test_a_store_whose_folder_is_missing_is_not_made_anew_and_the_others_are_ser
     server.start(seconds=60)
     assert away(server) == [1] and not (data / "store-1").exists()
     until(lambda: "1 store-away" in health(server), BACK_S)
-    asyncio.run(load.write_on(0.2, lambda: None, 2.0))
+    asyncio.run(load.write_on(2.0, lambda: None, 2.0))  # all writers are there before it counts
     longest = {partition: gap > 1.9 for partition, gap in load.gaps_s.items()}
     assert longest == {partition: partition % BROKERS == 1 for partition in range(PARTITIONS)}
     pid = broker_pids(data)[1]
