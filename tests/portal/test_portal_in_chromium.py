@@ -28,7 +28,8 @@ PAGES = (
     "create-subscription/news", "entity/orders", "entity/kitchen", "entity/news", "settings/orders",
     "settings/kitchen", "delete/kitchen", "consumer-groups/orders", "capture/orders", "connect/orders",
     "connect/kitchen", "entity-policies/orders", "policies", "policy?policy=RootManageSharedAccessKey", "scale",
-    "alarms", "queues?search=zebra", "nowhere",
+    "alarms", "queues?search=zebra", "nowhere", "events/orders", "messages/kitchen",
+    "messages/kitchen?part=dead-letters", "send/orders", "send/kitchen",
 )  # fmt: skip
 
 
@@ -169,6 +170,45 @@ def test_capture_is_switched_on(person: Person, namespace: RunningNamespace) -> 
     assert capture is not None and capture.enabled and capture.interval_s == 60
 
 
+def test_an_event_is_sent_and_looked_at(person: Person) -> None:
+    person.sign_in(KEY)
+    page = person.open("send/orders")
+    page.fill("#body", '{"tea": "<b>2</b>"}')
+    page.fill("#properties", "table: 7")
+    page.select_option("#partition", "2")
+    person.press("Send")
+    assert "It is stored." in text(person)
+    page.get_by_role("link", name="Data explorer").click()
+    page.select_option("#partition", "2")
+    person.press("Peek")
+    page.locator("summary").first.click()
+    assert page.get_by_label("Body", exact=True).inner_text() == '{\n  "tea": "<b>2</b>"\n}'
+    assert "table" in text(person)
+
+
+def test_messages_are_sent_dead_lettered_sent_again_and_purged(person: Person, namespace: RunningNamespace) -> None:
+    namespace.create_queue("explored")
+    person.sign_in(KEY)
+    for body in ("one", "two"):
+        person.open("send/explored")
+        person.page.fill("#body", body)
+        person.press("Send")
+    page = person.open("messages/explored")
+    page.fill("#reason", "burnt")
+    person.press("Dead-letter")
+    assert "1 moved to the dead letters." in text(person)
+    page = person.open("messages/explored?part=dead-letters")
+    page.locator("summary").first.click()
+    assert "burnt" in text(person)
+    person.press("Resubmit")
+    assert "1 sent again." in text(person)
+    page = person.open("messages/explored")
+    assert page.locator("summary").count() == 2
+    page.check("#sure")
+    person.press("Purge")
+    assert "2 deleted." in text(person) and "No messages here" in text(person)
+
+
 def test_who_may_send_alone_sees_and_can_do_nothing_else(person: Person, namespace: RunningNamespace) -> None:
     from hubweir.gateway.http.tests.service import Http
 
@@ -182,7 +222,15 @@ def test_who_may_send_alone_sees_and_can_do_nothing_else(person: Person, namespa
     assert person.page.url.endswith("/portal/entity/orders")
     links = [each.inner_text() for each in person.page.get_by_role("link").all()]
     assert not {"Settings", "Capture", "Queues", "Shared access policies", "Consumer groups"} & set(links), links
-    for page in ("settings/orders", "event-hubs", "entity/kitchen", "policies", "scale", "capture/orders"):
+    for page in (
+        "settings/orders",
+        "event-hubs",
+        "entity/kitchen",
+        "policies",
+        "scale",
+        "capture/orders",
+        "events/orders",
+    ):
         person.open(page)
         assert "Unauthorized access" in text(person), page
 

@@ -25,8 +25,9 @@ from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, ask_before, print_json, without_asking
 from hubweir.client.message_run import MessageRun
 from hubweir.client.queue_client import QueueClient
-from hubweir.client.queue_message import QueueMessage, sent_again
+from hubweir.client.queue_message import QueueMessage
 from hubweir.client.queue_receiver import QueueReceiver, QueueReceiverOptions
+from hubweir.queue.dead_letter_properties import sent_again
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 # Messages that are received, looked at or deleted at once.

@@ -16,7 +16,6 @@ from hubweir.amqp.messaging.message import DataBody, Header, Message, Properties
 from hubweir.amqp.messaging.outcome import Outcome
 from hubweir.amqp.transport.delivery import IdRange
 from hubweir.amqp.types.values import Symbol
-from hubweir.client.queue_message import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON
 from hubweir.errors import ServiceError
 from hubweir.kernels import open_events
 from hubweir.kernels.contract import (
@@ -30,6 +29,7 @@ from hubweir.kernels.contract import (
     E_SEQUENCE_NUMBER,
     EVENT_WIDTH,
 )
+from hubweir.queue.dead_letter_properties import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON
 
 LOCK_TOKEN = Symbol("x-opt-lock-token")
 LOCKED_UNTIL = Symbol("x-opt-locked-until")

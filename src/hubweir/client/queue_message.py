@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 
 from hubweir.amqp.messaging.annotations import PARTITION_KEY
@@ -13,8 +13,6 @@ from hubweir.client.event_batch import data_section
 from hubweir.errors import ARGUMENT_ERROR, EncodeError, ServiceError
 
 SCHEDULED_TIME = Symbol("x-opt-scheduled-enqueue-time")
-# The application properties that dead-lettering sets.
-DEAD_LETTER_REASON, DEAD_LETTER_DESCRIPTION = DEAD_LETTERED = "DeadLetterReason", "DeadLetterErrorDescription"
 # The header's field is an unsigned number of 32 bits: a longer time to live is about this, some 49 days.
 TTL_LIMIT_MS = 2**32 - 1
 
@@ -107,19 +105,3 @@ def encoded(message: Sendable) -> bytes:
     if isinstance(message, QueueMessage):
         return message.encode()
     return encode_message(message) if isinstance(message, Message) else data_section(message)
-
-
-def sent_again(message: Message, *, keeps_id: bool = True) -> Message:
-    """A received message as it may be sent again: without what the service and its dead-lettering said about it.
-
-    keeps_id: where duplicates are detected, a message with an id that was sent before is taken and dropped.
-    """
-    kept = {name: value for name, value in (message.application_properties or {}).items() if name not in DEAD_LETTERED}
-    header, properties = message.header, message.properties
-    return replace(
-        message,
-        header=None if header is None else replace(header, delivery_count=0),
-        delivery_annotations=None,
-        properties=properties if keeps_id or properties is None else replace(properties, message_id=None),
-        application_properties=kept or None,
-    )

@@ -19,10 +19,10 @@ from hubweir.client.connection import Connection
 from hubweir.client.lasting_connection import LastingConnection
 from hubweir.client.message_link import MessageLink
 from hubweir.client.message_run import MessageRun, ReceivedMessage, SettlingLink, spans_of
-from hubweir.client.queue_message import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON
 from hubweir.client.queue_requests import QueueRequests
 from hubweir.client.queue_transaction import QueueTransaction
 from hubweir.errors import ILLEGAL_STATE, MESSAGE_LOCK_LOST, ServiceError
+from hubweir.queue.dead_letter_properties import DEAD_LETTER_DESCRIPTION, DEAD_LETTER_REASON
 from hubweir.queue.queue_part import DEAD_LETTERS, TRANSFER
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 

@@ -13,6 +13,9 @@ alarm_pages.py what is wrong. navigation.py says where rights let a person go, p
 notices.py what was done before, paging.py how long lists come. quantities.py and rule_words.py are people's words for
 numbers and rules.
 
+What entities hold: event_explorer.py on event_peek.py, message_explorer.py on message_receive.py, shown by
+shown_message.py; sending.py sends.
+
 rendering.py fills the templates (templates/, Jinja) and gives every answer its security headers; assets.py serves
 static/, where htmx and uPlot lie as their packages have them (static/licenses/NOTICE.txt). The folder is imported at
 the first request to the portal and not before (service/portal_on_demand.py). The page is docs/portal.md.

@@ -28,6 +28,9 @@ _ALL = tuple(EntityKind)
 _STORING = (EntityKind.EVENT_HUB, EntityKind.QUEUE, EntityKind.TOPIC)
 TABS = (
     NavigationItem("entity", "Overview", Rights.ALL, _ALL),
+    NavigationItem("events", "Data explorer", Rights.LISTEN, (EntityKind.EVENT_HUB,)),
+    NavigationItem("messages", "Messages", Rights.LISTEN, (EntityKind.QUEUE, EntityKind.SUBSCRIPTION)),
+    NavigationItem("send", "Send", Rights.SEND, _STORING),
     NavigationItem("consumer-groups", "Consumer groups", Rights.MANAGE, (EntityKind.EVENT_HUB,)),
     NavigationItem("capture", "Capture", Rights.MANAGE, (EntityKind.EVENT_HUB,)),
     NavigationItem("connect", "Connect", Rights.ALL, _ALL),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+_DIGITS_LIMIT = 9
 NOTICES = {
     "created": "It is created.",
     "changed": "The settings are saved.",
@@ -11,11 +12,15 @@ NOTICES = {
     "scaled": "The throughput units are saved.",
     "policy-created": "The policy is created. Open it for its keys.",
     "policy-deleted": "The policy is deleted.",
+    "dead-lettered": "{count} moved to the dead letters.",
+    "resubmitted": "{count} sent again.",
+    "purged": "{count} deleted.",
     "signed-out": "You are signed out.",
     "ended": "Your session is over: it was idle for too long, or its key was renewed. Sign in again.",
 }
 
 
-def notice_text(name: str) -> str:
-    """The sentence of a notice; "" for a name that nobody gave."""
-    return NOTICES.get(name, "")
+def notice_text(name: str, count: str = "") -> str:
+    """The sentence of a notice; "" for a name that nobody gave. count: of what was done, where it tells one."""
+    is_number = count.isascii() and count.isdigit() and len(count) <= _DIGITS_LIMIT
+    return NOTICES.get(name, "").format(count=int(count) if is_number else "An unknown number")

@@ -106,7 +106,7 @@ class Portal:
             raise _no_method(methods)
         query, form = read_query(request), {}
         if route.method == "POST":
-            form = dict(await read_form(request, self._process.budget))
+            form = dict(await read_form(request, self._process.budget, route.form_bytes))
             _check_nonce(identity, form)
         visit = self._visit(identity, request, page, name, query, form)
         _check_right(visit, route)

@@ -75,6 +75,17 @@ def read_span(text: str, what: str, known: WrittenDuration | None = None) -> Wri
         ) from None
 
 
+def read_time_ms(text: str) -> int:
+    """A time as a person writes it, UTC where it does not say. Raises ServiceError ARGUMENT_ERROR."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return round(moment.timestamp() * 1_000)
+    except (ValueError, OverflowError):
+        raise ServiceError(ARGUMENT_ERROR, "Write a time as 2026-01-31T12:00 or 2026-01-31 12:00:30.") from None
+
+
 def count_words(count: int) -> str:
     """With commas between thousands."""
     return f"{count:,}"

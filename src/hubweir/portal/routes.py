@@ -21,10 +21,14 @@ from hubweir.portal import (
     deletion,
     entity_lists,
     entity_pages,
+    event_explorer,
+    message_explorer,
     namespace_overview,
     scale_pages,
+    sending,
     settings_pages,
 )
+from hubweir.portal.form import FORM_BYTES
 from hubweir.portal.visit import Visit
 
 Handler = Callable[[Visit], Awaitable[Response]]
@@ -34,7 +38,7 @@ Handler = Callable[[Visit], Awaitable[Response]]
 class PageRoute:
     """One line of the table. is_of_entity: the rest of the path is an entity's name; else there is no rest.
 
-    is_open: whoever is signed in may, and the page shows what their rights allow.
+    is_open: whoever is signed in may, and the page shows what their rights allow. form_bytes: the largest form.
     """
 
     method: str
@@ -43,9 +47,12 @@ class PageRoute:
     handler: Handler
     is_of_entity: bool = False
     is_open: bool = False
+    form_bytes: int = FORM_BYTES
 
 
-_MANAGE, _ANY = Rights.MANAGE, Rights.ALL
+_MANAGE, _SEND, _LISTEN, _ANY = Rights.MANAGE, Rights.SEND, Rights.LISTEN, Rights.ALL
+# A body of a quarter of a megabyte, of which each byte may take three in a form.
+SEND_BYTES = 1024 * 1024
 ROUTES = (
     PageRoute("GET", "", _ANY, namespace_overview.overview, is_open=True),
     PageRoute("GET", "open", _ANY, namespace_overview.open_entity, is_open=True),
@@ -66,6 +73,13 @@ ROUTES = (
     PageRoute("POST", "settings", _MANAGE, settings_pages.change_settings, is_of_entity=True),
     PageRoute("GET", "delete", _MANAGE, deletion.ask_delete, is_of_entity=True),
     PageRoute("POST", "delete", _MANAGE, deletion.delete, is_of_entity=True),
+    PageRoute("GET", "events", _LISTEN, event_explorer.events, is_of_entity=True),
+    PageRoute("GET", "messages", _LISTEN, message_explorer.messages, is_of_entity=True),
+    PageRoute("POST", "dead-letter", _LISTEN, message_explorer.dead_letter, is_of_entity=True),
+    PageRoute("POST", "resubmit", _LISTEN, message_explorer.resubmit, is_of_entity=True),
+    PageRoute("POST", "purge", _LISTEN, message_explorer.purge, is_of_entity=True),
+    PageRoute("GET", "send", _SEND, sending.new_message, is_of_entity=True),
+    PageRoute("POST", "send", _SEND, sending.send, is_of_entity=True, form_bytes=SEND_BYTES),
     PageRoute("GET", "scale", _MANAGE, scale_pages.scale),
     PageRoute("POST", "scale", _MANAGE, scale_pages.change_scale),
     PageRoute("GET", "usage-now", _MANAGE, scale_pages.usage_now),

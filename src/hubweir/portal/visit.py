@@ -117,7 +117,7 @@ class Visit:
             "namespace": self.gateway.namespace.description.name,
             "rights": Rights,
             "alarms": standing,
-            "notice": notice_text(self.query.get("notice", "")),
+            "notice": notice_text(self.query.get("notice", ""), self.query.get("done", "")),
             "problem": None,
         }
         return self.templates.answer(template, {**base, **values}, status=status)

@@ -39,6 +39,6 @@ class PortalOnDemand:
         assert self._loaded is not None, "it was asked for"
         try:
             self._loaded.set_result(loaded.value())
-        except ImportError as error:
+        except Exception as error:  # whatever it is, whoever waits hears of it, and the next request tries again
             self._loaded.set_exception(error)
-            self._loaded = None  # the next request tries again
+            self._loaded = None

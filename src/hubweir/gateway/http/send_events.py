@@ -63,8 +63,29 @@ async def _send(
     try:
         body = await request.body(limit, what)
         batch = read_batch(body) if batched else _single(request, body, content_type)
+    except BaseException:
+        room.give_back()
+        raise
+    return await append_events(gateway, hub, batch, room, place=place, publisher=publisher, is_batch=batched)
+
+
+async def append_events(
+    gateway: Gateway,
+    hub: str,
+    batch: PostedBatch,
+    room: Room,
+    *,
+    place: PartitionPlace | None = None,
+    publisher: str | None = None,
+    is_batch: bool = False,
+) -> Response:
+    """Store events, and wait until they are. place: None, that of their key or the next in turn.
+
+    room: taken for them; it is given back when their outcome is known. Raises ServiceError, HttpRefusal.
+    """
+    try:
         _check_key(batch.key, publisher)
-        made = publication(batch.events, key=batch.key if publisher is None else None, is_batch=batched)
+        made = publication(batch.events, key=batch.key if publisher is None else None, is_batch=is_batch)
         if len(made.data) > gateway.max_message_size_bytes:
             raise too_large("The publication, as it is stored,", gateway.max_message_size_bytes)
         if place is None:

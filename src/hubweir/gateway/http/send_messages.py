@@ -41,13 +41,28 @@ async def send_to_queue(gateway: Gateway, request: Request, entity: Entity[Messa
     check_takes(description)
     content_type = request.header(b"content-type")
     batched = is_batch(content_type)
-    most = min(MESSAGE_BYTES, 1_024 * storage_of(description).message_kilobytes(gateway.settings.profile.messaging))
+    most = _message_limit(gateway, description)
     limit, what = (JSON_BYTES, "The batch") if batched else (most, "The message")
     room = Room(gateway.process.budget)
     await room.take(request.body_size(limit, what, status=FORBIDDEN))
     try:
         body = await request.body(limit, what, status=FORBIDDEN)
         made = _batch(body) if batched else _single(request, body, content_type)
+    except BaseException:
+        room.give_back()
+        raise
+    return await enqueue_message(gateway, entity, made, room, what=what)
+
+
+async def enqueue_message(
+    gateway: Gateway, entity: Entity[MessagingDescription], made: Publication, room: Room, *, what: str = "The message"
+) -> Response:
+    """Store a message or a batch, and wait until it is. what: names it in texts.
+
+    room: taken for it; it is given back when its outcome is known. Raises ServiceError, HttpRefusal.
+    """
+    most = _message_limit(gateway, entity.description)
+    try:
         if len(made.data) > most:
             raise too_large(f"{what}, as it is stored,", most, status=FORBIDDEN)
         pending = PendingSend(room)
@@ -58,6 +73,11 @@ async def send_to_queue(gateway: Gateway, request: Request, entity: Entity[Messa
     gateway.counters["gateway.http_publications_received"] += 1
     with gone_where_absent():
         return await pending.outcome(entity.name)
+
+
+def _message_limit(gateway: Gateway, description: MessagingDescription) -> int:
+    """The largest message that is taken over HTTP, as it is stored."""
+    return min(MESSAGE_BYTES, 1_024 * storage_of(description).message_kilobytes(gateway.settings.profile.messaging))
 
 
 def _single(request: Request, body: bytes, content_type: str | None) -> Publication:
