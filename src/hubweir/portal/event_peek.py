@@ -64,7 +64,7 @@ async def peek_events(
 ) -> list[PeekedEvent]:
     """At most `count` events from a position on. Raises ServiceError. view: of bodies (shown_message.py)."""
     owner = Owner(visit.gateway.process.process_id, NO_CONNECTION)
-    opening = _Opening(place, OpenReader(place.log_id, owner, GROUP, position, None, None))
+    opening = _PeekReader(place, OpenReader(place.log_id, owner, GROUP, position, None, None))
     events: list[PeekedEvent] = []
     try:
         reader_id = (await visit.ask(opening.start)).reader_id
@@ -81,7 +81,7 @@ async def peek_events(
     return events
 
 
-class _Opening:
+class _PeekReader:
     """A reader that is closed whatever happens, also when it opens later than anybody waits."""
 
     def __init__(self, place: PartitionPlace, command: OpenReader) -> None:

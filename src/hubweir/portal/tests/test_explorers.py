@@ -2,8 +2,12 @@
 
 import pytest
 
+from hubweir.broker.commands.fragment import EnqueueMessages
+from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.reader import CloseReader, OpenReader
+from hubweir.errors import STORE_OFFLINE
 from hubweir.gateway.amqp.tests.world import World
+from hubweir.gateway.http.tests.world_requests import ask_all
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Availability
 from hubweir.namespace.queue_description import QueueDescription
@@ -97,6 +101,15 @@ def test_what_cannot_be_asked_is_told(browser: Browser, query: str, told: str) -
     assert answer.status == 400 and told in text_of(answer)
 
 
+def test_what_stands_before_the_position_in_a_stored_batch_is_not_shown(world: World, browser: Browser) -> None:
+    batch = b'[{"Body": "zero"}, {"Body": "one"}, {"Body": "two"}]'
+    media = ((b"content-type", b"application/vnd.microsoft.servicebus.json"),)
+    (answer,) = ask_all(world, "POST", "/orders/partitions/0/messages", batch, headers=media)
+    assert answer is not None and answer.status == 201
+    assert events(browser, "start=sequence&at=1") == ["1", "2"]
+    assert events(browser, "start=oldest") == ["0", "1", "2"]
+
+
 def test_a_peek_leaves_no_reader_behind_and_disturbs_none(world: World, browser: Browser) -> None:
     send(browser, "orders", "x", partition="0")
     before = len(world.gates[0].sent(OpenReader))
@@ -164,6 +177,19 @@ def test_the_oldest_become_dead_letters_with_a_reason_and_are_sent_again(world: 
     assert "2 sent again." in text_of(page) and queue_state(world) == (3, 0)
     told = text_of(browser.get("messages/kitchen"))
     assert "DeadLetterReason" not in told and "m-0" in told
+
+
+def test_a_dead_letter_whose_copy_is_not_stored_stays_and_is_free(world: World, browser: Browser) -> None:
+    send(browser, "kitchen", "message")
+    browser.post("dead-letter/kitchen", {"count": "1"})
+    for gate in world.gates:
+        gate.refuse[EnqueueMessages] = Refusal(STORE_OFFLINE, "the store is away")
+    refused = browser.post("resubmit/kitchen", {"count": "1", "part": "dead-letters"})
+    assert refused.status == 503 and "the store is away" in text_of(refused) and queue_state(world) == (0, 1)
+    for gate in world.gates:
+        gate.refuse.clear()
+    browser.follow(browser.post("resubmit/kitchen", {"count": "1", "part": "dead-letters"}))
+    assert queue_state(world) == (1, 0)
 
 
 def test_a_purge_asks_first_and_takes_the_part_that_it_names(world: World, browser: Browser) -> None:

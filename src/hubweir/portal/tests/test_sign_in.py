@@ -53,6 +53,7 @@ def test_a_rule_of_an_entity_opens_that_alone(world: World) -> None:
     world.set_rule("one", Rights.ALL, hub="orders", key="its key")
     assert Browser(world).sign_in("its key", "one").status == 401
     assert Browser(world).sign_in(entity="orders").status == 401, "the namespace's rule is none of the entity's"
+    assert Browser(world).sign_in(entity="nothing").status == 401, "nor of one that is not there"
     browser = signed_in(world, "one", "its key", entity="orders")
     assert browser.get("").headers["location"] == "/portal/entity/orders"
     assert browser.get("entity/orders").status == 200
