@@ -17,11 +17,13 @@ from typing import Any, ClassVar
 from hubweir.alarms import Alarms
 from hubweir.broker.capture.captures import Captures
 from hubweir.broker.capture.places import CapturePlaces
+from hubweir.broker.clock_look import ClockLook
 from hubweir.broker.commands.command import Answer, Command, Cost, CreateLog, LogCommand, OwnedCommand, Push
 from hubweir.broker.commands.forwarding import ListOpenTransfers, OpenTransfersListed, TransferPlace
 from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import CreatePartition, DeletePartition, OpenPartition
 from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done
+from hubweir.broker.commands.status import AskStatus, StatusTold, alarms_told
 from hubweir.broker.commands.topic import CreateTopic, OpenTopic
 from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.broker.deletions import Deletions
@@ -29,6 +31,7 @@ from hubweir.broker.fragment_tools import FragmentTools
 from hubweir.broker.hosted_fragment import HostedFragment
 from hubweir.broker.hosted_partition import HostedPartition
 from hubweir.broker.hosted_topic import HostedTopic
+from hubweir.broker.log_status import log_told
 from hubweir.broker.openings import STOPPING, Openings
 from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.refusals import refusal_of
@@ -90,6 +93,7 @@ class Broker:
         self._sweep = RetentionSweep(
             self._deadlines, store.clock, self._residents.sweep_next, at_end=self._swept, sweep_ms=sweep_ms
         )
+        self._clock_look = ClockLook(env, store)
         self._is_stopping = False
         self._began_ms = env.monotonic_ms()
         self._unopened = set(store.log_ids())  # nobody has asked for them yet
@@ -97,6 +101,7 @@ class Broker:
     def start(self) -> None:
         """Begin what happens by the clock. Logs are opened by commands, see residents.py."""
         self._sweep.start()
+        self._clock_look.start()
 
     def stop(self, on_done: Callable[[], None]) -> None:
         """Answer what waits, write what is pending with its idle mark, close the store; then call on_done, once."""
@@ -104,6 +109,7 @@ class Broker:
             return
         self._is_stopping = True
         self._sweep.stop()
+        self._clock_look.stop()
         parts = self._residents, self._openings, self._deletions
         left = len(parts)
 
@@ -164,7 +170,6 @@ class Broker:
 
     def _swept(self) -> None:
         """A sweep has visited all residents."""
-        self._store.keep_clock()
         self._store.look_for_owner()
 
     # One method a command of the broker's own; a HubweirError that is raised is the refusal
@@ -209,6 +214,10 @@ class Broker:
                 yield
         self._count()
 
+    def _ask_status(self, command: AskStatus, on_answer: OnAnswer) -> None:
+        logs = tuple(log_told(each) for each in self._residents if each.resident_id == each.log.log_id)
+        on_answer(StatusTold(alarms_told(self.alarms), logs))
+
     def _count(self) -> None:
         self._captures.count()
         self._readers.set(sum(len(partition.readers) for partition in self._partitions()))
@@ -229,5 +238,6 @@ class Broker:
         CapPartitions: _cap,
         CloseOwner: _close_owner,
         AskCounters: _ask_counters,
+        AskStatus: _ask_status,
         ListOpenTransfers: _list_transfers,
     }

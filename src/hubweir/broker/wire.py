@@ -40,6 +40,7 @@ from hubweir.broker.commands import (  # noqa: F401
     process,
     producer,
     reader,
+    status,
     topic,
     transaction,
 )

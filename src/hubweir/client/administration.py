@@ -10,9 +10,11 @@ the service's words, as text: see docs/queue.md, docs/topic.md, docs/subscriptio
 from __future__ import annotations
 
 import http.client
+import json
 import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from hubweir.auth.shared_access_signature import make_token
@@ -48,6 +50,12 @@ class Administration:
     def get(self, path: str) -> EntityInfo:
         """The queue, topic, subscription (`topic/Subscriptions/name`) or rule (`…/Rules/name`) of that path."""
         return entity_of(self._call("GET", path))
+
+    def status(self) -> dict[str, Any]:
+        """How the service is, as docs/http.md has it; UNAUTHORIZED without Manage."""
+        found = json.loads(self._call("GET", "$status"))
+        assert isinstance(found, dict)
+        return found
 
     def list(self, kind: EntityType, parent: str = "") -> Iterator[EntityInfo]:
         """All of a kind, in the service's order, asked for page by page. parent: the topic, or the subscription."""

@@ -167,7 +167,7 @@ class Supervisor(Parts):
         ways = [self._way(self._folder.broker(index)) for index in range(self._stores)]
         self.process = self._new_process(Brokers(ways, own=()), self._new_id())
         self._keeper = KeeperServer(self.process)
-        door = SupervisorDoor(self._keeper, lambda: self.processes, self._scrape.encoded)
+        door = SupervisorDoor(self._keeper, lambda: self.processes, self._scrape.encoded, self.alarms)
         shared = SharedBroker(door)
         self._ends.push_async_callback(door.close)
         self._keeper.on_dead = shared.end_streams_of

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from hubweir.alarms import Alarms
 from hubweir.broker.commands.broker_process import AskMeasures, AskProcesses, MarkStore, OrderFault, ProcessesTold
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.commands.process import Done
+from hubweir.broker.commands.status import alarms_told
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.server import CommandTarget
 from hubweir.drivers.tasks import Tasks
@@ -16,15 +18,17 @@ from hubweir.service.supervised_process import SupervisedProcess
 
 
 class SupervisorDoor:
-    """A target of commands (broker/server.py), behind keeper.sock."""
+    """A target of commands (broker/server.py), behind keeper.sock. alarms: of the supervisor."""
 
     def __init__(
         self,
         keeper: CommandTarget,
         processes: Callable[[], Sequence[SupervisedProcess]],
         measure: Callable[[], Awaitable[bytes]],
+        alarms: Alarms,
     ) -> None:
         self._keeper = keeper
+        self._alarms = alarms
         self._processes = processes
         self._measure = measure
         self._tasks = Tasks("what broker processes asked for")
@@ -45,7 +49,8 @@ class SupervisorDoor:
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
         match command:
             case AskProcesses():
-                on_answer(ProcessesTold(tuple(process.told() for process in self._processes())))
+                told = tuple(process.told() for process in self._processes())
+                on_answer(ProcessesTold(told, alarms_told(self._alarms)))
             case AskMeasures():
                 self._tasks.start(answer_measures(self._measure, on_answer), name="measures")
             case OrderFault(index=index, fault=fault):

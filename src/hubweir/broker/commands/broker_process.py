@@ -11,6 +11,7 @@ from enum import Enum
 
 from hubweir.broker.commands.command import Answer, Command, answer, command
 from hubweir.broker.commands.process import Done
+from hubweir.broker.commands.status import AlarmTold
 
 
 class ProcessCommand(Command, frozen=True):
@@ -99,9 +100,10 @@ class ProcessTold:
 
 @answer(74)
 class ProcessesTold(Answer, frozen=True):
-    """All broker processes, by index."""
+    """All broker processes, by index. alarms: those that stand in the process that answers."""
 
     processes: tuple[ProcessTold, ...]
+    alarms: tuple[AlarmTold, ...] = ()
 
 
 @command(28, ProcessesTold)

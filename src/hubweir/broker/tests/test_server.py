@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hubweir.alarms import DAMAGE
 from hubweir.broker.commands.broker_process import ProcessCommand
 from hubweir.broker.commands.capture import AskCaptureState, CaptureState
 from hubweir.broker.commands.command import DECLARED, Answer, Command, KeeperCommand, Owner
@@ -44,6 +45,7 @@ from hubweir.broker.commands.reader import (
     ReaderOpened,
     ReadEvents,
 )
+from hubweir.broker.commands.status import AskStatus, StatusTold
 from hubweir.broker.commands.topic import CreateTopic, OpenTopic
 from hubweir.broker.commands.transaction import CommitTransaction
 from hubweir.broker.hosted_fragment import HostedFragment
@@ -156,6 +158,12 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         assert await ask(CapPartitions(False)) == Done()
         counted = await ask(AskCounters())
         assert isinstance(counted, CountersTaken) and counted.values["broker.partitions"] == 2
+        bench.broker.alarms.begin(DAMAGE, "a log", "x")
+        told = await ask(AskStatus())
+        assert isinstance(told, StatusTold) and [alarm.kind for alarm in told.alarms] == ["damage"]
+        assert {(log.log_id, log.next_index, log.behind_events) for log in told.logs} == {
+            ("a", len(bench.log.records), -1), ("b", 0, -1),
+        }  # fmt: skip
         assert await ask(ListOpenTransfers()) == OpenTransfersListed(())
         assert await ask(DeletePartition("b")) == Done()
         missing = await ask(AskPartitionInfo("b"))

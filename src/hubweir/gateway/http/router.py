@@ -6,7 +6,7 @@ How a path is matched is route.py. The right is asked at the resource, before an
 
 from __future__ import annotations
 
-from hubweir.gateway.http import entities, locked_messages, named_entities, receive_messages, send_events
+from hubweir.gateway.http import entities, locked_messages, named_entities, receive_messages, send_events, status_page
 from hubweir.gateway.http import messaging_entities as messaging
 from hubweir.gateway.http.problem import HttpRefusal
 from hubweir.gateway.http.route import Handler, Match, Route
@@ -59,6 +59,7 @@ ROUTES = (
     _route("GET", "{entity}/revokedpublishers", "{entity}", _MANAGE, entities.list_revoked_publishers),
     _route("PUT", "{entity}/revokedpublishers/{publisher}", "{entity}", _MANAGE, entities.revoke_publisher),
     _route("DELETE", "{entity}/revokedpublishers/{publisher}", "{entity}", _MANAGE, entities.restore_publisher),
+    _route("GET", "$status", "", _MANAGE, status_page.status, _READ),
     _route("GET", "$namespaceinfo", "", _MANAGE, messaging.namespace_info, _READ),
     _route("GET", "$resources/queues", "", _MANAGE, messaging.list_queues, _READ),
     _route("GET", "$resources/topics", "", _MANAGE, messaging.list_topics, _READ),
@@ -83,6 +84,7 @@ ROUTES = (
     _route("PUT", _LOCK, "{queue}", _LISTEN, locked_messages.unlock),
     _route("POST", _LOCK, "{queue}", _LISTEN, locked_messages.renew),
     _route("DELETE", _LOCK, "{queue}", _LISTEN, locked_messages.complete),
+    _route("GET", status_page.NAME, "", _MANAGE, status_page.status_or_entity, _READ),
     _route("GET", "{entity}", "{entity}", _MANAGE, named_entities.get_entity, _READ, tells_absence=True),
     _route("PUT", "{entity}", "{entity}", _MANAGE, named_entities.put_entity,
            "Authorization failed for specified action: Manage,EntityWrite."),

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from hubweir.alarms import Alarms
 from hubweir.broker.commands.broker_process import (
     AskMeasures,
     AskProcesses,
@@ -18,8 +19,10 @@ from hubweir.broker.commands.broker_process import (
 )
 from hubweir.broker.commands.command import Answer, Command, Owner, Push
 from hubweir.broker.commands.process import CloseOwner, Done, Refusal
+from hubweir.counters import Counters
 from hubweir.errors import NOT_FOUND
 from hubweir.service.supervisor_door import SupervisorDoor
+from hubweir.testing.simulated_env import SimulatedEnv
 
 
 async def measured() -> bytes:
@@ -58,7 +61,8 @@ class Kept:
 
 def world() -> tuple[Any, list[Any], Callable[[Command], Answer]]:
     keeper, kept = Keeper(), [Kept(0), Kept(1)]
-    door = SupervisorDoor(keeper, lambda: kept, measured)  # type: ignore[arg-type, return-value]
+    alarms = Alarms(SimulatedEnv(1), Counters())
+    door = SupervisorDoor(keeper, lambda: kept, measured, alarms)  # type: ignore[arg-type, return-value]
 
     def ask(command: Command) -> Answer:
         answers: list[Answer] = []
