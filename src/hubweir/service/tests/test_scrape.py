@@ -42,7 +42,13 @@ class Page:
 
 
 def ask(
-    namespace: RunningNamespace, *, token: str = "", host: str = "", path: str = "/metrics", method: str = "GET"
+    namespace: RunningNamespace,
+    *,
+    token: str = "",
+    host: str = "",
+    path: str = "/metrics",
+    method: str = "GET",
+    wait_s: float = WAIT_S,
 ) -> tuple[int, str, str]:
     """Status, content type and body."""
     headers = {"Accept": OPEN_METRICS}
@@ -50,14 +56,14 @@ def ask(
         headers["Authorization"] = token
     if host:
         headers["Host"] = host
-    with closing(HTTPConnection(namespace.host, namespace.port, timeout=WAIT_S)) as connection:
+    with closing(HTTPConnection(namespace.host, namespace.port, timeout=wait_s)) as connection:
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.getheader("content-type", ""), answer.read().decode()
 
 
-def scrape(namespace: RunningNamespace) -> Page:
-    status, content_type, text = ask(namespace)
+def scrape(namespace: RunningNamespace, *, wait_s: float = WAIT_S) -> Page:
+    status, content_type, text = ask(namespace, wait_s=wait_s)
     assert status == 200 and content_type.startswith(OPEN_METRICS)
     return Page(text)
 
@@ -117,6 +123,32 @@ def test_messages_of_a_queue_are_told_by_where_they_are(namespace: RunningNamesp
         assert page.value("hubweir_outgoing_messages_total", **its) >= 1
         assert page.value("hubweir_receivers", **its) == 1
         assert page.value("hubweir_size_bytes", **its) > 10
+
+
+def test_messages_of_a_transaction_are_counted_when_it_is_committed(namespace: RunningNamespace) -> None:
+    namespace.create_queue("transacted")
+    its = {"namespace": "hubweir", "entity": "transacted"}
+    with BlockingQueueClient.from_connection_string(namespace.connection_string()) as client:
+        with client.transaction() as transaction:
+            client.sender("transacted").send(b"tea", transaction=transaction)
+        page = scrape(namespace)
+        assert page.value("hubweir_incoming_messages_total", **its) == 1
+        assert page.value("hubweir_incoming_bytes_total", **its) >= 3
+        assert page.value("hubweir_successful_requests_total", **its) == 1
+
+
+def test_messages_that_come_by_a_forward_are_counted_where_they_arrive(namespace: RunningNamespace) -> None:
+    namespace.create_queue("arrivals")
+    namespace.create_queue("departures", forward_to="arrivals")
+    its = {"namespace": "hubweir", "entity": "arrivals"}
+    with BlockingQueueClient.from_connection_string(namespace.connection_string()) as client:
+        client.sender("departures").send(b"tea", b"coffee")
+        receiver = client.receiver("arrivals")
+        for _ in range(2):
+            assert len(receiver.receive(max_wait_s=WAIT_S)) == 1
+    page = scrape(namespace)
+    assert page.value("hubweir_incoming_messages_total", **its) == 2
+    assert page.value("hubweir_incoming_bytes_total", **its) >= 9
 
 
 def test_refused_requests_are_counted_where_they_belong(namespace: RunningNamespace) -> None:
@@ -225,7 +257,7 @@ def test_any_process_tells_of_all_and_of_one_that_is_killed() -> None:
             deadline = time.monotonic() + WAIT_S
             while True:
                 try:
-                    page = scrape(namespace)
+                    page = scrape(namespace, wait_s=2.0)  # it is killed after 10 s
                 except (OSError, ServiceError, AssertionError):  # it may be the one that was asked
                     continue
                 finally:
