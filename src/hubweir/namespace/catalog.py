@@ -23,6 +23,7 @@ from hubweir.namespace.catalog_operation import (
     DescribeNamespace,
     IntendCreate,
     IntendDelete,
+    MoveLog,
     Operation,
     PutRule,
     RecordUsage,
@@ -30,7 +31,7 @@ from hubweir.namespace.catalog_operation import (
     decode_state,
     encode,
 )
-from hubweir.namespace.entity import AnyEntity, Entity, EntityStatus
+from hubweir.namespace.entity import AnyEntity, Entity, EntityStatus, Placement
 from hubweir.namespace.kinds import Description
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
@@ -68,6 +69,10 @@ class Catalog:
     def entities(self) -> tuple[StoredEntity, ...]:
         """All entities, whatever their status, in the order they were made."""
         return tuple(self._entities.values())
+
+    def owner_of(self, log_id: str) -> StoredEntity | None:
+        """The entity that has this log, whatever its status."""
+        return next((each for each in self._entities.values() if each.placement(log_id) is not None), None)
 
     def inside(self, name: str) -> tuple[StoredEntity, ...]:
         """What belongs inside the entity of that name, in any case, whatever its status, in the order it was made."""
@@ -123,6 +128,8 @@ class Catalog:
                 self._change(entity_id, status=EntityStatus.DELETING)
             case CommitDelete(entity_id):
                 self._forget(self._entity(entity_id))
+            case MoveLog(entity_id, log_id, store_index):
+                self._move(self._entity(entity_id), log_id, store_index)
             case PutRule(entity_id, rule):
                 self._rules_of(entity_id).put(rule)
             case RemoveRule(entity_id, name):
@@ -171,6 +178,13 @@ class Catalog:
         parent = entity.description.parent
         if parent is not None:
             self._inside.setdefault(fold(parent), {})[entity.entity_id] = None
+
+    def _move(self, entity: StoredEntity, log_id: str, store_index: int) -> None:
+        if entity.placement(log_id) is None:
+            raise CorruptStore(f"the catalog moves the log {log_id}, which {entity.entity_id} does not have")
+        moved = Placement(log_id, store_index)
+        placements = tuple(moved if each.log_id == log_id else each for each in entity.placements)
+        self._change(entity.entity_id, placements=placements)
 
     def _forget(self, entity: StoredEntity) -> None:
         """An entity is gone, with what belongs inside it."""

@@ -8,6 +8,7 @@
 | ChangeEntity      | its description from now on, of the same kind and name |
 | IntendDelete      | it is being removed: it is not served any more |
 | CommitDelete      | all its logs are gone, and so is it |
+| MoveLog           | one of its logs lies in another store from now on, whole |
 | PutRule           | a rule of a subscription, in the place of the one of its name, or behind all others |
 | RemoveRule        | a rule of a subscription is gone |
 | RecordUsage       | what the namespace used in some hours, in place of what was known of them |
@@ -68,6 +69,14 @@ class CommitDelete(msgspec.Struct, frozen=True, tag="commit-delete"):
     entity_id: str
 
 
+class MoveLog(msgspec.Struct, frozen=True, tag="move-log"):
+    """store_index: where the log lies from now on."""
+
+    entity_id: str
+    log_id: str
+    store_index: int
+
+
 class PutRule(msgspec.Struct, frozen=True, tag="put-rule"):
     """entity_id: of a subscription."""
 
@@ -96,6 +105,7 @@ Operation = (
     | ChangeEntity
     | IntendDelete
     | CommitDelete
+    | MoveLog
     | PutRule
     | RemoveRule
     | RecordUsage

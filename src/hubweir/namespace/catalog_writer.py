@@ -105,6 +105,16 @@ class CatalogWriter:
         """All logs are gone: forget the entity. on_done: what it was."""
         self._submit(lambda: self._changes.commit_delete(entity), lambda: entity, on_done)
 
+    def check_move(self, log_id: str, store_index: int) -> None:
+        """ServiceError when `move_log` would be refused now: for whoever copies the log first."""
+        self._changes.move_log(log_id, store_index)
+
+    def move_log(self, log_id: str, store_index: int, on_done: OnEntity[EntityDescription]) -> None:
+        """From now on a log lies in that store. The whole of it must be there; only then this may be asked for."""
+        self._submit(
+            lambda: self._changes.move_log(log_id, store_index), lambda: self._changes.owner_of(log_id), on_done
+        )
+
     def put_rule(
         self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule, *, replaces: bool
     ) -> None:

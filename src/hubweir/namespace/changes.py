@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hubweir.env import Env
-from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, STORE_OFFLINE, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, NOT_FOUND, STORE_OFFLINE, ServiceError
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import (
     ChangeEntity,
@@ -22,6 +22,7 @@ from hubweir.namespace.catalog_operation import (
     DescribeNamespace,
     IntendCreate,
     IntendDelete,
+    MoveLog,
     PutRule,
     RemoveRule,
 )
@@ -117,6 +118,16 @@ class Changes:
             raise ServiceError(ARGUMENT_ERROR, f"{entity.description.title} is not being deleted.")
         return CommitDelete(entity.entity_id)
 
+    def move_log(self, log_id: str, store_index: int) -> MoveLog:
+        """Another store for a log of an entity that is served. NOT_FOUND, or ARGUMENT_ERROR when it lies there."""
+        entity = self.owner_of(log_id)
+        if not self._catalog.is_served(entity):
+            raise ServiceError(ARGUMENT_ERROR, f"{entity.description.title} {_UNFINISHED[entity.status]}.")
+        if Placement(log_id, store_index) in entity.placements:
+            text = f"The log {log_id} of {entity.kind.noun} '{entity.name}' lies in store {store_index} already."
+            raise ServiceError(ARGUMENT_ERROR, text)
+        return MoveLog(entity.entity_id, log_id, store_index)
+
     def put_rule(self, subscription: str, rule: SubscriptionRuleDescription, *, replaces: bool) -> PutRule:
         """A rule of a subscription that is served: a new one, or one in the place of that of its name.
 
@@ -163,6 +174,13 @@ class Changes:
             raise self.context().not_found(name)
         return entity
 
+    def owner_of(self, log_id: str) -> AnyEntity:
+        """The entity that has this log, whatever its status; NOT_FOUND."""
+        entity = self._catalog.owner_of(log_id)
+        if entity is None:
+            raise ServiceError(NOT_FOUND, f"No entity has the log {log_id}.")
+        return entity
+
     def now(self, entity: Entity[K]) -> Entity[K]:
         """The entity as it is now, whatever its status; NOT_FOUND when it is gone."""
         found = of_kind(self._catalog.get(entity.entity_id), type(entity.description))
@@ -195,6 +213,10 @@ def _too_few_stores(title: str, away: Sequence[int], *, is_chosen: bool) -> Serv
     return ServiceError(STORE_OFFLINE, text)
 
 
+_UNFINISHED = {
+    EntityStatus.CREATING: "is being made: no log of it is moved before it is served",
+    EntityStatus.DELETING: "is being deleted: no log of it is moved any more",
+}
 _TAKES_MESSAGES = (EntityKind.QUEUE, EntityKind.TOPIC)
 
 

@@ -129,6 +129,10 @@ class Entity(msgspec.Struct, Generic[D_co], frozen=True):
     def kind(self) -> EntityKind:
         return self.description.kind
 
+    def placement(self, log_id: str) -> Placement | None:
+        """Where one of its logs lies; None when it is not one of its logs."""
+        return next((each for each in self.placements if each.log_id == log_id), None)
+
     @property
     def is_served(self) -> bool:
         return self.status is EntityStatus.ACTIVE

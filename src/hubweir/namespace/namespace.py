@@ -107,6 +107,10 @@ class Namespace:
             raise ServiceError(NOT_FOUND, entity_not_found(entity_uri(self.host, f"{subscription}/Rules/{name}")))
         return rule
 
+    def owner_of(self, log_id: str) -> AnyEntity | None:
+        """The entity that has this log, whatever its status."""
+        return self._catalog.owner_of(log_id)
+
     def unfinished(self) -> tuple[AnyEntity, ...]:
         """The entities between intent and commit: CREATING or DELETING."""
         return self._catalog.unfinished()

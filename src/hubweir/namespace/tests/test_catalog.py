@@ -16,6 +16,7 @@ from hubweir.namespace.catalog_operation import (
     DescribeNamespace,
     IntendCreate,
     IntendDelete,
+    MoveLog,
     Operation,
     RecordUsage,
     decode_operation,
@@ -30,6 +31,7 @@ from hubweir.namespace.secret import Secret
 
 RULE = AuthorizationRuleDescription("r", Rights.SEND | Rights.LISTEN, Secret("k1"), Secret("k2"))
 PLACED = (Placement("a" * 32, 0), Placement("b" * 32, 1))
+MOVED = (Placement("a" * 32, 0), Placement("b" * 32, 2))
 NAMESPACE = NamespaceDescription("hubweir", (RULE,), 5, UnitsDescription(3, 10, 1), ("h.example",), "basic", 2)
 MADE = EventHubDescription("Hub", 2, created_at_ms=7)
 CHANGED = replace(
@@ -53,6 +55,7 @@ HISTORY: list[Operation] = [
     IntendDelete("2" * 32),
     CommitDelete("2" * 32),
     IntendCreate("3" * 32, EventHubDescription("third", 1), (Placement("d" * 32, 0),)),
+    MoveLog("1" * 32, "b" * 32, 2),
     RecordUsage(((3_600_000, 2, 5), (7_200_000, 3, 1)), 0),
     RecordUsage(((7_200_000, 3, 9), (10_800_000, 3, 0)), 7_200_000),
 ]
@@ -85,7 +88,7 @@ def test_a_history_leaves_what_it_says() -> None:
     assert catalog.find("HUB") is catalog.get("1" * 32) is hub
     assert catalog.find("other") is catalog.get("2" * 32) is None
     assert (hub.kind, hub.status, hub.is_served) == (EntityKind.EVENT_HUB, EntityStatus.ACTIVE, True)
-    assert encode(ChangeEntity("", hub.description)) == encode(ChangeEntity("", CHANGED)) and hub.placements == PLACED
+    assert encode(ChangeEntity("", hub.description)) == encode(ChangeEntity("", CHANGED)) and hub.placements == MOVED
     assert (third.status, third.is_served) == (EntityStatus.CREATING, False)
     assert catalog.unfinished() == (third,)
     assert catalog.usage == ((7_200_000, 3, 9), (10_800_000, 3, 0))
@@ -99,6 +102,8 @@ def test_a_history_leaves_what_it_says() -> None:
         CommitDelete("9" * 32),
         ChangeEntity("9" * 32, MADE),
         ChangeEntity("1" * 32, replace(MADE, name="hub")),
+        MoveLog("1" * 32, "c" * 32, 1),
+        MoveLog("9" * 32, "a" * 32, 1),
         IntendCreate("1" * 32, EventHubDescription("new", 1), ()),
         IntendCreate("9" * 32, EventHubDescription("HUB", 1), ()),
     ],
@@ -114,7 +119,16 @@ def test_an_operation_that_does_not_fit_the_history_is_corruption(operation: Ope
 def test_a_change_leaves_status_and_placements_alone() -> None:
     catalog = replay([*HISTORY, IntendDelete("1" * 32), ChangeEntity("1" * 32, MADE)])
     hub = catalog.get("1" * 32)
-    assert hub is not None and (hub.status, hub.placements) == (EntityStatus.DELETING, PLACED)
+    assert hub is not None and (hub.status, hub.placements) == (EntityStatus.DELETING, MOVED)
+
+
+def test_a_log_is_its_entitys_wherever_it_lies() -> None:
+    catalog = replay(HISTORY)
+    for placed in (*PLACED, *MOVED):
+        assert catalog.owner_of(placed.log_id) is catalog.get("1" * 32)
+    assert catalog.owner_of("c" * 32) is None, "its entity is gone"
+    hub = catalog.get("1" * 32)
+    assert hub is not None and hub.placement("b" * 32) == MOVED[1] and hub.placement("d" * 32) is None
 
 
 def test_a_snapshot_holds_what_the_namespace_used() -> None:

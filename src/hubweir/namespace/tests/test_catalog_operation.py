@@ -17,6 +17,7 @@ from hubweir.namespace.catalog_operation import (
     DescribeNamespace,
     IntendCreate,
     IntendDelete,
+    MoveLog,
     Operation,
     PutRule,
     RecordUsage,
@@ -212,6 +213,10 @@ ON_DISK: list[tuple[Operation, dict[str, object]]] = [
     (RemoveRule("s1", "r"), {"type": "remove-rule", "entity_id": "s1", "name": "r"}),
     (IntendDelete("h1"), {"type": "intend-delete", "entity_id": "h1"}),
     (CommitDelete("h1"), {"type": "commit-delete", "entity_id": "h1"}),
+    (
+        MoveLog("h1", "d" * 32, 7),
+        {"type": "move-log", "entity_id": "h1", "log_id": "d" * 32, "store_index": 7},
+    ),
     (
         RecordUsage(((3_600_000, 1, 2),), 3_600_000),
         {"type": "record-usage", "hours": [[3_600_000, 1, 2]], "oldest_hour_ms": 3_600_000},

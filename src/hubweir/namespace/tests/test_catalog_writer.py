@@ -26,7 +26,7 @@ from hubweir.namespace.capture_description import CaptureDescription, CaptureDes
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_log import WAITING_LIMIT, LoadedCatalog
 from hubweir.namespace.catalog_writer import CatalogWriter
-from hubweir.namespace.entity import EntityDescription, EntityStatus
+from hubweir.namespace.entity import EntityDescription, EntityStatus, Placement
 from hubweir.namespace.event_hub_changes import add_group, remove_group, set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
 from hubweir.namespace.rights import Rights
@@ -195,6 +195,35 @@ def test_a_hub_that_is_not_served_is_not_changed(process: Any) -> None:
     for hub in ("made", "removed"):
         refused(process, changing(process, hub, add_group, name="g"), NOT_FOUND)
         refused(process, lambda done, hub=hub: process.writer.change_rules(hub, set_rule("r"), done), NOT_FOUND)
+
+
+def test_a_log_moves_to_another_store_and_the_others_stay(process: Any) -> None:
+    made = process.create("hub", 2)
+    stay, moves = made.placements
+    process.writer.check_move(moves.log_id, 3)
+    moved = process.ask(lambda done: process.writer.move_log(moves.log_id, 3, done))
+    assert moved.placements == (stay, Placement(moves.log_id, 3))
+    assert process.namespace.get("hub", EventHubDescription) is moved is process.namespace.owner_of(moves.log_id)
+
+
+def test_a_log_that_does_not_move_is_told_why(process: Any) -> None:
+    made = process.create("hub", 1)
+    (placed,) = made.placements
+
+    def text(log_id: str, store_index: int, condition: Condition) -> str:
+        with pytest.raises(ServiceError) as refusal:
+            process.writer.check_move(log_id, store_index)
+        told = refused(process, lambda done: process.writer.move_log(log_id, store_index, done), condition)
+        assert told == refusal.value.text
+        return told
+
+    already = f"The log {placed.log_id} of event hub 'hub' lies in store 0 already."
+    assert text(placed.log_id, placed.store_index, ARGUMENT_ERROR) == already
+    assert text("9" * 32, 1, NOT_FOUND) == f"No entity has the log {'9' * 32}."
+    half_made = process.begin("made", 1)
+    assert "is being made" in text(half_made.placements[0].log_id, 1, ARGUMENT_ERROR)
+    process.begin_delete("hub")
+    assert "is being deleted" in text(placed.log_id, 1, ARGUMENT_ERROR)
 
 
 def rule(name: str, key: str = "key") -> AuthorizationRuleDescription:
