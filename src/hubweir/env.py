@@ -133,7 +133,7 @@ class Files(Protocol):
         """Make the folder and its parents; does nothing when it is there. Durable after sync_folder of the parent."""
 
     def rename(self, old: str, new: str) -> None:
-        """Replace `new` by `old` at once. Durable after sync_folder."""
+        """Replace `new` by `old` at once. Durable after sync_folder. A folder takes a name that is not there."""
 
     def remove(self, path: str) -> None: ...
 

@@ -84,7 +84,25 @@ class Names:
                 self.add(part, Folder())
 
     def rename(self, old: str, new: str) -> None:
-        self._change(new, ((old, None), (new, self.inode(old))))
+        """A file, in the place of one that may be there; or a folder, with what is in it.
+
+        Names in a renamed folder are durable from then on, if the folder is: file systems note them in order.
+        """
+        if isinstance(self._present.get(old), Folder):
+            self._rename_folder(old, new)
+        else:
+            self._change(new, ((old, None), (new, self.inode(old))))
+
+    def _rename_folder(self, old: str, new: str) -> None:
+        if new in self._present:
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), new)
+        names = [*_below(self._present, old), old]
+        for name in names:
+            if isinstance(self._present[name], Folder):
+                self.sync(name)
+        gone: list[tuple[str, Inode | Folder | None]] = [(name, None) for name in names]
+        moved = [(new + name.removeprefix(old), self._present[name]) for name in reversed(names)]
+        self._change(new, (*gone, *moved))
 
     def remove(self, path: str) -> None:
         if path not in self._present:

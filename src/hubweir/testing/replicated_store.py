@@ -106,6 +106,9 @@ class ReplicatedStore:
         self._shared.logs.pop(log_id, None)
         self._env.call_soon(lambda: on_done(Outcome(lambda: None)))
 
+    def remove_unfinished(self) -> None:
+        """See LogStore.remove_unfinished. No log moves between stores of this kind."""
+
     def look_for_owner(self) -> None:
         """See LogStore.look_for_owner. Every log follows the service, and finds out by itself."""
 

@@ -200,6 +200,34 @@ def test_a_removed_folder_comes_back_with_a_part_of_its_files_unless_its_parent_
     assert seen == {(False, ()), (True, ()), (True, ("f",)), (True, ("g",)), (True, ("f", "g"))}
 
 
+def test_a_renamed_folder_has_one_name_after_a_power_cut_with_all_that_is_in_it() -> None:
+    names = set()
+    for seed in range(60):
+        files = MemoryFiles(seed)
+        files.make_folder("a/in")
+        files.open("a/f", create=True).write_and_sync(0, [b"f"])
+        files.sync_folder("a")
+        files.sync_folder("")
+        files.rename("a", "b")
+        assert (files.list(""), files.list("b"), files.exists("a/f")) == (["b"], ["f", "in"], False)
+        if seed % 2:
+            files.sync_folder("")
+        files.power_cut()
+        (name,) = files.list("")
+        assert files.list(name) == ["f", "in"] and files.bytes_of(f"{name}/f") == b"f"
+        names.add((seed % 2, name))
+    assert names == {(0, "a"), (0, "b"), (1, "b")}
+
+
+def test_a_folder_is_not_renamed_over_another() -> None:
+    files = MemoryFiles()
+    files.make_folder("a")
+    files.make_folder("b")
+    with pytest.raises(OSError, match="not empty"):
+        files.rename("a", "b")
+    assert files.list("") == ["a", "b"]
+
+
 def test_calls_below_a_folder_that_is_absent_fail() -> None:
     files = MemoryFiles()
     for call in (lambda: files.open("a/f", create=True), lambda: files.sync_folder("a"), lambda: files.remove("a")):
