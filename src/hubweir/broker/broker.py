@@ -100,6 +100,7 @@ class Broker:
 
     def start(self) -> None:
         """Begin what happens by the clock. Logs are opened by commands, see residents.py."""
+        self._store.remove_unfinished()
         self._sweep.start()
         self._clock_look.start()
 

@@ -69,6 +69,12 @@ class LogStore(Protocol):
         log is open, being opened or being deleted.
         """
 
+    def remove_unfinished(self) -> None:
+        """Remove, away from the loop, what is left of moves of logs that were interrupted.
+
+        What cannot be removed now is left for the next start. It holds up `close`, and nothing else.
+        """
+
     def look_for_owner(self) -> None:
         """See whether another process owns the store; then every log of it is offline for good."""
 

@@ -245,6 +245,7 @@ class HandStore:
         self.closed = False
         self.closings: list[str] = []
         self.looks = 0
+        self.cleaned = 0
 
     def log_ids(self) -> list[str]:
         return sorted(self.logs)
@@ -277,6 +278,9 @@ class HandStore:
 
     def keep_clock(self) -> None:
         self.clock_kept += 1
+
+    def remove_unfinished(self) -> None:
+        self.cleaned += 1
 
     def look_for_owner(self) -> None:
         self.looks += 1

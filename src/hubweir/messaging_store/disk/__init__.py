@@ -9,5 +9,5 @@ of one, sparse_index.py what finds places in it. batch_scan.py walks the batches
 many. recovery.py is what a start makes of the files it finds, with segment_headers.py and segment_order.py.
 
 Of a store that is not open, or another process's: inspection.py looks at it, log_copy.py copies it, renewed_log.py puts
-an empty log in the place of one that is lost.
+an empty log in the place of one that is lost, moved_log.py takes one to another store.
 """

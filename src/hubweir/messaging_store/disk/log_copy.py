@@ -37,6 +37,8 @@ from hubweir.messaging_store.disk.whole_file import read_whole
 _SEGMENT_SUFFIXES = (SEGMENT_SUFFIX, OFFSETS_SUFFIX, TIMES_SUFFIX)
 # Looks at a log whose small files change between two of them; they are written about once a second.
 LOOKS = 20
+# Sparse indexes are smaller than this part of their segment.
+INDEX_SHARE = 64
 
 
 class LogChanged(HubweirError):
@@ -67,6 +69,12 @@ class LogCopy:
     def size_bytes(self) -> int:
         """Of all segments that the copy will have."""
         return sum(segment.end_position for segment in self._found.segments)
+
+    @property
+    def space_bytes(self) -> int:
+        """About what the copy takes up: segments, snapshots and notes, and what sparse indexes have at most."""
+        small = sum(map(len, self._small_files.values()))
+        return self.size_bytes + self.size_bytes // INDEX_SHARE + small
 
     def notes(self) -> dict[str, bytes]:
         """The files that held its owner's notes at the look, by name."""
@@ -99,22 +107,33 @@ class LogCopy:
 
         The caller makes the folder's own name durable. Raises LogChanged, OSError.
         """
-        target.make_folder(self.folder)
+        self.copy_files(target, self.folder, on_bytes)
+        self.remember(target, self._store_folder)
+
+    def copy_files(self, target: Files, folder: str, on_bytes: Callable[[int], None] = lambda count: None) -> None:
+        """The part of `copy_to` that fills the log's folder, which may have another name there."""
+        target.make_folder(folder)
         for segment in self._found.segments:
             if segment.is_lost:
                 continue
             try:
-                self._copy_segment(target, segment, on_bytes)
+                self._copy_segment(target, folder, segment, on_bytes)
             except FileNotFoundError as error:
                 if segment.end_index is None or segment.end_index > self._trimmable_upto:
                     raise LogChanged(f"log {self._log_id} was trimmed while it was copied") from error
         for name, data in self._small_files.items():
-            _write(target, join_path(self.folder, name), data)
-        target.sync_folder(self.folder)
+            _write(target, join_path(folder, name), data)
+        target.sync_folder(folder)
+
+    def remember(self, target: Files, store_folder: str) -> None:
+        """The other part: a store of target remembers the log's newest segment, durably, as the log's own store does.
+
+        Raises OSError.
+        """
         newest = self._remembered()
         if newest is not None:
-            target.make_folder(join_path(self._store_folder, NEWEST_FOLDER))
-            save_newest(target, self._store_folder, self._log_id, newest)
+            target.make_folder(join_path(store_folder, NEWEST_FOLDER))
+            save_newest(target, store_folder, self._log_id, newest)
 
     def _remembered(self) -> NewestSegment | None:
         """What the copy's store is to remember of the log: its own newest segment, or the one that was lost before."""
@@ -144,11 +163,11 @@ class LogCopy:
         read = {name: read_whole(self._files, join_path(self.folder, name)) for name in names}
         return {name: data for name, data in read.items() if data is not None}
 
-    def _copy_segment(self, target: Files, segment: Segment, on_bytes: Callable[[int], None]) -> None:
+    def _copy_segment(self, target: Files, folder: str, segment: Segment, on_bytes: Callable[[int], None]) -> None:
         """Copy a segment up to the end that it had at the look, and the sparse indexes of a finished one."""
         source = self._files.open_to_read(segment.path)
         try:
-            written = target.open(segment.path, create=True)
+            written = target.open(join_path(folder, segment.header.name.file_name), create=True)
             try:
                 for at in range(0, segment.end_position, PIECE_BYTES):
                     data = source.read(at, min(PIECE_BYTES, segment.end_position - at))
@@ -162,7 +181,7 @@ class LogCopy:
         for name in segment.names()[1:] if segment.end_index is not None else ():
             index = read_whole(self._files, join_path(self.folder, name))
             if index is not None:
-                _write(target, join_path(self.folder, name), index)
+                _write(target, join_path(folder, name), index)
 
 
 def _write(target: Files, path: str, data: bytes) -> None:

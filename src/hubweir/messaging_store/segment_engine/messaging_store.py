@@ -13,6 +13,7 @@ deleted may be there still, with fewer segments: delete it again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from hubweir.alarms import DAMAGED_FILE, STORE_TAKEN_OVER, Alarms
@@ -25,6 +26,7 @@ from hubweir.messaging_store.disk.layout import (
     NEWEST_FOLDER,
     is_log_id,
 )
+from hubweir.messaging_store.disk.moved_log import unfinished_logs
 from hubweir.messaging_store.disk.newest_segment import forget_newest, log_ids_in, make_log
 from hubweir.messaging_store.disk.recovery import remove_unfinished
 from hubweir.messaging_store.log import Durability
@@ -265,7 +267,6 @@ class MessagingStore:
         if not is_log_id(log_id):
             raise StoreError(f"{log_id!r} is no log id: 32 lower-case hexadecimal digits")
         files, parent = self._env.files, join_path(self._folder, LOGS_FOLDER)
-        self._deleting.add(log_id)
         self.alarms.end_all(self._abouts.pop(log_id, ""))
 
         def remove() -> None:
@@ -275,14 +276,26 @@ class MessagingStore:
             files.sync_folder(parent)  # also when it is gone: an earlier try may have failed behind the removal
             forget_newest(files, self._folder, log_id)
 
+        self._remove(log_id, remove, on_done)
+
+    def remove_unfinished(self) -> None:
+        """See LogStore. It blocks as far as it looks for them."""
+        with suppress(OSError):
+            for path in unfinished_logs(self._env.files, self._folder):
+                self._remove(path, partial(self._env.files.remove_folder, path), lambda _: None)
+
+    def _remove(self, name: str, call: Callable[[], None], on_done: Callable[[Result[None]], None]) -> None:
+        """Remove something away from the loop; until then its name is in _deleting, and the folder is kept."""
+
         def removed(result: Result[None]) -> None:
-            self._deleting.discard(log_id)
+            self._deleting.discard(name)
             try:
                 on_done(result)
             finally:
                 self._release_if_over()
 
-        self._env.offload(Lane.REMOVALS, remove, removed)
+        self._deleting.add(name)
+        self._env.offload(Lane.REMOVALS, call, removed)
 
     def close(self, on_done: Callable[[], None]) -> None:
         """Close all logs, wait for the end of what is being deleted, then give up the folder."""

@@ -1,0 +1,85 @@
+"""moved_log.py: a store that the catalog does not name has the whole log, a folder that is no log, or nothing."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from hubweir.messaging_store.disk.inspection import look
+from hubweir.messaging_store.disk.layout import NEWEST_FOLDER
+from hubweir.messaging_store.disk.moved_log import MovedLog, has_log_files, remove_log_files, unfinished_logs
+from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
+from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.messaging_store.tests.conftest import FOLDER, LOG_ID, Bench
+from hubweir.testing.memory_faults import Ended, Fault
+from hubweir.testing.simulated_env import SimulatedEnv
+
+UNFINISHED = f"{FOLDER}.new"
+
+
+def filled(seed: int = 3) -> Bench:
+    """A log of some segments, whose process has ended; store-1 is there, and empty."""
+    bench = Bench(env=SimulatedEnv(seed))
+    for number in range(20):
+        bench.append(b"event %d " % number * 30)
+    MessagingStore.open(bench.env, "store-1").close(lambda: None)
+    bench.store.close(lambda: None)
+    bench.env.run()
+    bench.env.crash()
+    return bench
+
+
+def count_in(bench: Bench, store: str) -> int | None:
+    """How many records a start would find there; None: no log."""
+    files = bench.env.files
+    return look(ReadOnlyFiles(files), store, LOG_ID).end.index if files.exists(f"{store}/logs/{LOG_ID}") else None
+
+
+def test_a_log_is_shown_whole_in_the_other_store_and_removed_from_the_first() -> None:
+    bench = filled()
+    files, told = bench.env.files, []
+    moved = MovedLog(files, LOG_ID, "store-0", "store-1")
+    moved.copy(told.append)
+    assert 0 < sum(told) <= moved.space_bytes
+    assert count_in(bench, "store-1") is None and unfinished_logs(files, "store-1") == [f"store-1/logs/{LOG_ID}.new"]
+    moved.show()
+    assert count_in(bench, "store-1") == count_in(bench, "store-0") == 20
+    assert has_log_files(files, "store-0", LOG_ID) and has_log_files(files, "store-1", LOG_ID)
+    remove_log_files(files, "store-0", LOG_ID)
+    assert not has_log_files(files, "store-0", LOG_ID) and count_in(bench, "store-1") == 20
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_power_cut_in_a_removal_leaves_the_whole_log_or_none_under_its_name(seed: int) -> None:
+    """Part of a log that has the name of one would be taken for it."""
+    nth, is_over = 0, False
+    while not is_over:
+        nth, bench = nth + 1, filled(seed)
+        files = bench.env.files
+        files.plan(Fault.POWER_CUT, nth, forever=True)
+        with suppress(Ended):
+            remove_log_files(files, "store-0", LOG_ID)
+            is_over = True
+        files.heal()
+        files.power_cut()
+        assert count_in(bench, "store-0") in (None, 20)
+        remove_log_files(files, "store-0", LOG_ID)
+        assert not has_log_files(files, "store-0", LOG_ID)
+    assert nth > 5
+
+
+def test_what_is_left_of_one_in_every_form_is_found_and_removed() -> None:
+    bench = filled()
+    files = bench.env.files
+    files.make_folder(UNFINISHED)
+    files.set_bytes(f"{UNFINISHED}/half.log", b"x")
+    files.make_folder("store-0/logs/lost+found.new")
+    assert unfinished_logs(files, "store-0") == [UNFINISHED]
+    remove_log_files(files, "store-0", LOG_ID)
+    assert files.list("store-0/logs") == ["lost+found.new"] and files.list(f"store-0/{NEWEST_FOLDER}") == []
+    for path in (f"{UNFINISHED}/f", f"store-0/{NEWEST_FOLDER}/{LOG_ID}"):
+        files.set_bytes(path, b"x")
+        assert has_log_files(files, "store-0", LOG_ID)
+        remove_log_files(files, "store-0", LOG_ID)
+        assert not has_log_files(files, "store-0", LOG_ID)
