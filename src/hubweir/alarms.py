@@ -70,7 +70,7 @@ CAPTURE_OVER_QUOTA = AlarmKind(
 )
 UNITS_UNUSED = AlarmKind("units-unused", False, logging.WARNING, "more throughput units than the partitions can use")
 ISSUER_KEYS = AlarmKind("issuer-keys", False, logging.ERROR, "the file of a token issuer's keys is no good")
-LOGS_UNNAMED = AlarmKind("logs-unnamed", False, logging.WARNING, "logs of partitions lie there that no catalog names")
+LOGS_UNNAMED = AlarmKind("logs-unnamed", False, logging.WARNING, "logs of partitions lie where no catalog names them")
 
 KINDS = (
     LOG_OFFLINE,

@@ -38,6 +38,8 @@ takes_data = click.option(
     help="The data folder of a service; a server may be running on it.",
 )
 
+LEFT_OVER = "left of a move"
+
 _STATES = {EntityStatus.CREATING: "being made", EntityStatus.ACTIVE: "", EntityStatus.DELETING: "being deleted"}
 
 
@@ -53,7 +55,8 @@ class Unreadable(HubweirError):
 class OwnedLog:
     """One log. entity: whose it is, such as `hub orders, partition 3`; `unknown` when no catalog names it.
 
-    state: empty when it is in use; `being made`, `being deleted`, `missing`. hub, partition_id: None for a catalog; of
+    state: empty when it is in use; `being made`, `being deleted`, `missing`; `left of a move` where the catalog names
+    another store for it. hub, partition_id: None for a catalog; of
     a queue or a topic its name, and the fragment's number. is_captured: the catalog says that capture is on.
     """
 
@@ -110,15 +113,19 @@ class DataFolder:
             if place not in there
         }
         known |= missing
-        unknown = [OwnedLog(store, log_id, "unknown") for store, log_id in sorted(ids - known.keys())]
-        return [*known.values(), *unknown]
+        owners = {log.log_id: log.entity for log in known.values()}
+        others = [
+            OwnedLog(store, log_id, owners.get(log_id, "unknown"), LEFT_OVER if log_id in owners else "")
+            for store, log_id in sorted(ids - known.keys())
+        ]
+        return [*known.values(), *others]
 
     def find(self, name: str) -> OwnedLog:
         """The log of that id (or its first digits), of HUB/PARTITION, or `catalog`. NoSuchLog for none, or several.
 
         Where there are several namespaces: NAMESPACE/HUB/PARTITION, catalog/NAMESPACE.
         """
-        logs, folded = self.logs(), fold(name)
+        logs, folded = [log for log in self.logs() if log.state != LEFT_OVER], fold(name)
         found = [log for log in logs if log.log_id == name]
         found = found or [log for log in logs if folded in log.paths]
         found = found or [log for log in logs if len(name) >= 4 and log.log_id.startswith(name)]

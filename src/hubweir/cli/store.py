@@ -1,4 +1,4 @@
-"""hubweir store list | show | records | verify | backup | renew: a data folder from outside; a server may run on it."""
+"""hubweir store: a data folder from outside. A server may run on it, but for renew and move."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hubweir.cli.data_folder import DataFolder, OwnedLog, Unreadable, takes_data
 from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
 from hubweir.cli.store_backup import backup
+from hubweir.cli.store_move import move
 from hubweir.cli.store_records import records
 from hubweir.cli.store_renew import renew
 from hubweir.cli.store_verify import verify
@@ -37,13 +38,14 @@ class ReadsFiles(click.Group):
 
 @click.group(name="store", cls=ReadsFiles)
 def store() -> None:
-    """Look into a data folder, or copy it. Nothing is locked, and nothing in it is written, but by renew."""
+    """Look into a data folder, or copy it. Nothing is locked, and nothing in it is written, but by renew and move."""
 
 
 store.add_command(records)
 store.add_command(verify)
 store.add_command(backup)
 store.add_command(renew)
+store.add_command(move)
 
 
 @store.command(name="list")

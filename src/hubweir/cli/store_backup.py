@@ -21,7 +21,7 @@ from pathlib import Path
 
 import click
 
-from hubweir.cli.data_folder import DataFolder, OwnedLog, takes_data
+from hubweir.cli.data_folder import LEFT_OVER, DataFolder, OwnedLog, takes_data
 from hubweir.cli.store_verify import ProgressReport, wrong_with
 from hubweir.env import join_path
 from hubweir.errors import HubweirError
@@ -108,7 +108,7 @@ def _copy(folder: DataFolder, partial: Path) -> _Moment:
 
 def _moment(folder: DataFolder) -> _Moment:
     """Look at every log. LogChanged when an entity was made or deleted meanwhile."""
-    logs = [log for log in folder.logs() if log.state != "missing"]
+    logs = [log for log in folder.logs() if log.state not in ("missing", LEFT_OVER)]
     logs.sort(key=lambda log: not _is_catalog(log))
     copies = {log.folder: LogCopy(folder.files, log.folder, log.log_id) for log in logs}
     captured, is_exact = _captured(folder, logs, copies)

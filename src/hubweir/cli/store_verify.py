@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from hubweir.cli.capture_mark import mark_finding
-from hubweir.cli.data_folder import DataFolder, OwnedLog, takes_data
+from hubweir.cli.data_folder import LEFT_OVER, DataFolder, OwnedLog, takes_data
 from hubweir.cli.options import as_json
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.disk.inspection import Finding, findings, torn_tail
@@ -70,6 +70,9 @@ def wrong_with(folder: DataFolder, log: OwnedLog, on_bytes: Callable[[int], None
     if log.state == "missing":
         why = "it was made" if log.hub is None else "the catalog names it"
         yield Finding("missing", log.folder, 0, f"{why}, and its folder is not there, or holds no segment")
+        return
+    if log.state == LEFT_OVER:
+        yield Finding("left over", log.folder, 0, "an interrupted move left it: `hubweir store move` again removes it")
         return
     if log.entity == "unknown":
         yield Finding("missing", CATALOG_FOLDER, 0, f"no catalog names log {log.log_id}: the one that did is lost")

@@ -10,7 +10,8 @@ and paste client_string.py; people find a portal_on_demand.py. What a scrape of 
 printed by log_output.py, at most so much of a kind as line_limit.py lets through; service_life.py says its first and
 its last line.
 
-log_renewal.py is another, short-lived process on a data folder: it makes one lost log anew.
+Other, short-lived processes on a data folder are log_renewal.py, which makes one lost log anew, and log_move.py, which
+moves one log to another store.
 
 Of several processes (docs/brokers.md), the one that keeps the catalogs is supervisor.py, and each of the others
 broker_process.py, told what to be by process_start.py. A supervisor has each as a supervised_process.py, with a

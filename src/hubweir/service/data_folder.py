@@ -13,6 +13,7 @@ After a crash: FORMAT is there whole, or the folder is as fresh as before.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from hubweir.env import Files, FolderLock
 from hubweir.errors import CatalogLost, NewerFormat, OldFormat
@@ -64,16 +65,24 @@ def own_data_folder(files: Files, folder: str) -> FolderLock:
     return lock
 
 
-def stored_logs(files: Files) -> list[str]:
-    """The ids of all logs of partitions that are in the folder, or were and are lost. Blocking.
+@dataclass(frozen=True, slots=True)
+class StoredLog:
+    """A log of a partition, and the folder of the store that has it."""
+
+    store: str
+    log_id: str
+
+
+def stored_logs(files: Files) -> list[StoredLog]:
+    """All logs of partitions that are in the folder, or were and are lost. Blocking.
 
     What is in a store that cannot be read, beside others, nobody knows: its own start says so.
     """
     stores = [name for name in files.list("") if name.startswith(STORE_PREFIX)]
-    found: list[str] = []
+    found: list[StoredLog] = []
     for store in stores:
         try:
-            found += log_ids_in(files, store)
+            found += (StoredLog(store, log_id) for log_id in log_ids_in(files, store))
         except OSError:
             if len(stores) == 1:
                 raise

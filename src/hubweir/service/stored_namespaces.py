@@ -27,6 +27,7 @@ from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.tiers import PROFILES
 from hubweir.service.completions import answer
+from hubweir.service.data_folder import StoredLog, store_folder
 
 CATALOG = "the catalog of a namespace"  # its log, in alarms
 
@@ -53,9 +54,13 @@ class StoredNamespaces:
         self.stores: frozenset[int] = frozenset()
 
     @classmethod
-    async def read(cls, env: Env, catalogs: LogStore, alarms: Alarms, logs: Sequence[str] = ()) -> StoredNamespaces:
-        """Read all of them. logs: ids of all logs of partitions. Raises CatalogLost, and what keeps a log or what is in
-        it from being read."""
+    async def read(
+        cls, env: Env, catalogs: LogStore, alarms: Alarms, logs: Sequence[StoredLog] = ()
+    ) -> StoredNamespaces:
+        """Read all of them. logs: all logs of partitions, where they are.
+
+        Raises CatalogLost, and what keeps a log or what is in it from being read.
+        """
         stored = cls(env, catalogs)
         placed: list[Placement] = []
         for log_id in catalogs.log_ids():
@@ -68,12 +73,20 @@ class StoredNamespaces:
                 stored.descriptions.append(description)
             else:
                 stored._nameless.append(found)
-        ours = {placement.log_id for placement in placed}
+        homes = {placement.log_id: store_folder(placement.store_index) for placement in placed}
         stored.stores = frozenset(placement.store_index for placement in placed)
-        stored.unnamed = tuple(log_id for log_id in logs if log_id not in ours)
+        stored.unnamed = tuple(log.log_id for log in logs if log.log_id not in homes)
         if stored.unnamed:
             text = f"no catalog names {len(stored.unnamed)} logs of partitions: {', '.join(stored.unnamed[:3])}"
             alarms.begin(LOGS_UNNAMED, "the data folder", text)
+        for log in logs:
+            home = homes.get(log.log_id, log.store)
+            if home != log.store:
+                text = (
+                    f"log {log.log_id} is served from {home}, and {log.store} has files of it, which a move left: stop "
+                    f"the service and run `hubweir store move {log.log_id} --to {home}` to remove them"
+                )
+                alarms.begin(LOGS_UNNAMED, f"store {log.store}", text)
         return stored
 
     async def open(

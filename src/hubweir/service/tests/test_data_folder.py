@@ -10,6 +10,7 @@ from hubweir.errors import CatalogLost, NewerFormat, OldFormat
 from hubweir.service.data_folder import (
     FORMAT_NAME,
     FORMAT_TEXT,
+    StoredLog,
     check_catalogs,
     own_data_folder,
     store_count,
@@ -95,7 +96,7 @@ def test_a_store_that_cannot_be_read_hides_no_log_of_another() -> None:
     with pytest.raises(OSError, match="Input/output"):
         stored_logs(files)
     files.make_folder("store-0/logs/" + "ab" * 16)
-    assert stored_logs(files) == ["ab" * 16]
+    assert stored_logs(files) == [StoredLog("store-0", "ab" * 16)]
 
 
 @pytest.mark.parametrize("part", ["logs", "newest"])

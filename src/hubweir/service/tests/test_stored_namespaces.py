@@ -13,8 +13,11 @@ import pytest
 from hubweir.config.namespace_settings import said_namespaces
 from hubweir.config.namespaces_at_start import namespaces_at_start
 from hubweir.config.settings import Settings
-from hubweir.errors import CatalogLost
+from hubweir.errors import CatalogLost, ServiceError
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.service.completions import answer
+from hubweir.service.data_folder import StoredLog
 from hubweir.service.stored_namespaces import StoredNamespaces
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -55,7 +58,7 @@ class Folder:
         self._close(store)
         return before
 
-    def read(self, store: MessagingStore, *logs: str) -> StoredNamespaces:
+    def read(self, store: MessagingStore, *logs: StoredLog) -> StoredNamespaces:
         return self.play(StoredNamespaces.read(self.env, store, store.alarms, logs))
 
     def play(self, step: Coroutine[Any, Any, T]) -> T:
@@ -136,7 +139,7 @@ def test_logs_that_no_catalog_names_keep_a_namespace_from_beginning_anew() -> No
     folder = Folder()
     folder.start("one")
     store = MessagingStore.open(folder.env, "catalog")
-    found = folder.read(store, "ab" * 16)
+    found = folder.read(store, StoredLog("store-0", "ab" * 16))
     assert found.unnamed == ("ab" * 16,)
     said = said_namespaces(Settings(further_namespace=("two",)), sources={"further_namespace": "the test"})
     one, two = namespaces_at_start(said, found.descriptions).namespaces
@@ -144,3 +147,27 @@ def test_logs_that_no_catalog_names_keep_a_namespace_from_beginning_anew() -> No
     with pytest.raises(CatalogLost, match="namespace two has no catalog"):
         folder.play(found.open(two))
     assert len(store.log_ids()) == 1
+
+
+def test_files_of_a_log_in_a_store_that_the_catalog_does_not_name_for_it_are_told() -> None:
+    """An interrupted move left them: they are no log that has lost its catalog."""
+    folder = Folder()
+    folder.start("one")
+    store = MessagingStore.open(folder.env, "catalog")
+    found = folder.read(store)
+    served = namespaces_at_start(said_namespaces(Settings(), sources={}), found.descriptions).namespaces
+    writer = folder.play(found.open(served[0]))
+    hub = folder.play(answer(partial(writer.begin_create, EventHubDescription("orders", 1), (1,))))
+    assert not isinstance(hub, ServiceError)
+    (placed,) = hub.placements
+    folder._close(store)
+    there = [StoredLog(name, placed.log_id) for name in ("store-0", "store-1")]
+    for logs, alarms in ((there[1:], 0), (there, 1)):
+        store = MessagingStore.open(folder.env, "catalog")
+        found = folder.read(store, *logs)
+        assert found.unnamed == () and found.stores == {1}
+        told = [str(alarm) for alarm in store.alarms.current()]
+        assert len(told) == alarms
+        folder._close(store)
+    assert told[0].startswith(f"store store-0: log {placed.log_id} is served from store-1")
+    assert f"hubweir store move {placed.log_id} --to store-1" in told[0]
