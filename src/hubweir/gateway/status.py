@@ -52,7 +52,9 @@ async def status_of(gateway: Gateway) -> Document:
             told += answer.alarms
     alarms, hidden = _seen_by(gateway.namespace.description.name, told)
     stores = [_store(index, answer, alarms) for index, answer in enumerate(answers[: len(brokers)])]
-    is_blocked = any(alarm.kind in _BLOCKS for alarm in told) or any(each["state"] != SERVES for each in stores)
+    entities = _entities(gateway, answers[: len(brokers)], alarms)
+    parts = [*stores, *(log for entity in entities for log in entity["logs"])]
+    is_blocked = any(alarm.kind in _BLOCKS for alarm in told) or any(each["state"] != SERVES for each in parts)
     return {
         "status": UNHEALTHY if is_blocked else DEGRADED if told else HEALTHY,
         "version": __version__,
@@ -60,7 +62,7 @@ async def status_of(gateway: Gateway) -> Document:
         "namespace": _namespace(gateway),
         "processes": _processes(processes),
         "stores": stores,
-        "entities": _entities(gateway, answers[: len(brokers)], alarms),
+        "entities": entities,
         "alarms": [_alarm(alarm, gateway.env.now_ms()) for alarm in alarms],
         "alarms_of_others": hidden,
     }

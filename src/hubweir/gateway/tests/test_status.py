@@ -67,6 +67,13 @@ def test_an_alarm_of_a_store_stands_at_the_store() -> None:
     assert ask(world)["stores"][0]["alarms"] == ["clock-away"]
 
 
+def test_a_log_that_is_not_open_is_no_sound_service_even_without_an_alarm() -> None:
+    world = World(hubs={"hub": 1})
+    world.broker._residents.drop(first_log(world))
+    found = ask(world)
+    assert (found["status"], found["entities"][0]["logs"][0]["state"]) == ("unhealthy", "not-open")
+
+
 def test_alarms_of_another_namespace_are_counted_and_not_told() -> None:
     world = World(hubs={"hub": 1})
     world.process.alarms.begin(DAMAGE, about(world, "0" * 32, "elsewhere"), "x")

@@ -67,3 +67,11 @@ def test_only_the_end_of_a_drain_moves_a_receivers_count() -> None:
     assert (receiver.delivery_count, receiver.credit) == (5, 10)
     receiver.on_flow(15, 0, True)
     assert (receiver.delivery_count, receiver.credit) == (15, 0)
+
+
+def test_credit_that_is_used_up_for_a_drain_is_no_delivery() -> None:
+    sender = SenderCredit(0)
+    sender.on_flow(10, 0, True, 0)
+    sender.spend(3)
+    sender.use_up()
+    assert (sender.credit, sender.delivery_count, sender.skipped) == (0, 10, 7)
