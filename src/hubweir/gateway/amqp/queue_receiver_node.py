@@ -244,6 +244,7 @@ class QueueReceiverNode(Node):
                     if each is not part:
                         each.close()
             self._accept(answer)
+            self._reopen_later()  # those that were away when the link came
         self._pump()
         self.host.wake()
 
@@ -272,10 +273,15 @@ class QueueReceiverNode(Node):
             return
         if self._parts.are_away:
             self._end(error)
-        elif self._state is ReceiverState.READY and self._reopen_timer is None:
-            self._reopen_timer = self.host.env.call_later(REOPEN_MS, self._reopen)
+        elif self._state is ReceiverState.READY:
+            self._reopen_later()
         self._pump()
         self.host.wake()
+
+    def _reopen_later(self) -> None:
+        """Have parts that are away opened again, as long as there are some."""
+        if self._reopen_timer is None and any(part.state is PartState.AWAY for part in self._parts):
+            self._reopen_timer = self.host.env.call_later(REOPEN_MS, self._reopen)
 
     def _reopen(self) -> None:
         self._reopen_timer = None

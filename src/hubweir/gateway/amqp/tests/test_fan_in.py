@@ -12,10 +12,11 @@ from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.types.values import Short, Symbol
 from hubweir.broker.commands.fragment import CancelReceive, ReceiveMessages, SettleMessages
 from hubweir.gateway.amqp.fan_in import STAY_MS
-from hubweir.gateway.amqp.queue_receiver_node import KEEP_MS
+from hubweir.gateway.amqp.queue_receiver_node import KEEP_MS, REOPEN_MS
 from hubweir.gateway.amqp.tests.partitioned_world import FRAGMENTS, fragment_of, partitioned_world
 from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, RECEIVE_AND_DELETE, flows, settle, stored
 from hubweir.gateway.amqp.tests.world import Peer, World, keyed
+from hubweir.namespace.queue_description import QueueDescription
 from hubweir.queue.settle_outcome import SettleOutcome
 
 NUMBER, PARTITION = Symbol("x-opt-sequence-number"), Symbol("x-opt-partition-id")
@@ -82,6 +83,17 @@ def test_a_receiver_that_waits_gets_a_message_of_any_fragment_at_once(peer: Peer
     for fragment in (3, 15, 3, 0):
         send_to(peer, fragment)
     assert numbers(peer, link) == [3, 15, 3, 0]
+
+
+def test_a_fragment_that_was_away_when_the_link_came_is_asked_when_it_is_back(world: World, peer: Peer) -> None:
+    send_to(peer, *range(FRAGMENTS))
+    world.gates[1].is_up = False
+    link = peer.receiver("orders", credit=100, **PEEK_LOCK)
+    placements = world.namespace.get("orders", QueueDescription).placements
+    assert sorted(numbers(peer, link)) == [each for each in range(FRAGMENTS) if placements[each].store_index != 1]
+    world.gates[1].is_up = True
+    peer.run(2 * REOPEN_MS)
+    assert sorted(numbers(peer, link)) == list(range(FRAGMENTS))
 
 
 @pytest.mark.parametrize("credit", [1, 3])
