@@ -42,7 +42,10 @@ STOP_S = 20.0  # for a process that was asked to end: the stores write what is p
 
 
 class SupervisedProcess:
-    """See the module's text. index: 0 … number of processes - 1. life: the process that there is now. stores: of it."""
+    """See the module's text. index: 0 … number of processes - 1. life: the process that there is now. stores: of it.
+
+    was_up: the life that ended last could be reached before.
+    """
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class SupervisedProcess:
         self.index = index
         self.process_id = 0
         self.life: WatchedProcess | None = None
-        self.is_serving = False
+        self.is_serving = self.was_up = False
         self.starts = 0
         self._env = env
         self._door = door
@@ -82,7 +85,7 @@ class SupervisedProcess:
         self._is_kept = is_kept
         self._elsewhere = elsewhere
         self._has_opened = False  # in this life, what was there
-        self._tasks = Tasks(f"stores of broker process {index}")
+        self._tasks = Tasks(f"broker process {index}")
         self._is_stopping = False
         self.stores = tuple(stores)
         self._heart: Heartbeat | None = None
@@ -201,10 +204,12 @@ class SupervisedProcess:
             elsewhere=self._elsewhere,
         )
         heart.start()
-        await self._serve(life)
+        # Its end is noticed whatever is waited for: its logs may wait for processes that are not there yet.
+        serve_no_longer = self._tasks.start(self._serve(life), name="serve")
         await life.ended()
+        serve_no_longer()
         heart.stop()
-        self.is_serving = self._has_opened = False
+        self.is_serving, self.was_up, self._has_opened = False, self._has_opened, False
         self._on_ended(self)
         if not self._is_stopping and self._may_live.is_set():
             logger.error("broker process %d ended by itself: %s", self.index, _how(life))

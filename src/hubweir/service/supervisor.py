@@ -59,7 +59,7 @@ PROCESS_ID_BYTES = 4
 
 
 class BrokerProcessFailed(HubweirError):
-    """A broker process ended before the service was ready; its log says why."""
+    """A broker process ended before it could be reached, while the service starts; its log says why."""
 
 
 class Supervisor(Parts):
@@ -254,16 +254,16 @@ class Supervisor(Parts):
 
     def _ended(self, process: SupervisedProcess) -> None:
         self._keeper.gone(process.process_id)
-        if not self.ready:
+        if not self.ready and not process.was_up:
             self._failed = process.index
         self._changed.set()
 
     async def _all(self, holds: Callable[[SupervisedProcess], bool]) -> None:
-        """Wait until something holds for every process. BrokerProcessFailed when one ends before."""
+        """Wait until something holds for every process. BrokerProcessFailed when one cannot start."""
         while not all(map(holds, self.processes)):
             if self._failed is not None:
                 raise BrokerProcessFailed(
-                    f"broker process {self._failed} ended before the service was ready; the log above says why"
+                    f"broker process {self._failed} ended before it could be reached; the log above says why"
                 )
             self._changed.clear()
             await self._changed.wait()

@@ -1,4 +1,7 @@
-"""One broker process as its supervisor keeps it. The process is a real one that does nothing; its sockets are not."""
+"""One broker process as its supervisor keeps it. The process is a real one that does nothing; its sockets are not.
+
+Long because each thing that may become of a process is a small story of its own.
+"""
 
 from __future__ import annotations
 
@@ -152,6 +155,26 @@ async def test_one_that_ends_is_started_again_under_another_id() -> None:
     await world.until(lambda: world.process.is_serving)
     assert world.seen == ["up", "serving", ("ended", 101), "up", "serving"]
     assert (world.process.process_id, world.process.starts) == (102, 2)
+    await world.close(keeping)
+
+
+@on_a_loop
+async def test_one_that_ends_while_its_logs_wait_to_be_opened_is_started_again() -> None:
+    """They wait for all processes to be there: for this one, too."""
+    world = World()
+    world.may_open.clear()
+    keeping = asyncio.ensure_future(world.process.keep())
+    await world.until(lambda: bool(world.lives))
+    world.set(True)
+    await world.until(lambda: "up" in world.seen)
+    world.lives[0].send(signal.SIGKILL)
+    world.set(False)
+    await world.until(lambda: len(world.lives) == 2)
+    assert ("ended", 101) in world.seen
+    world.may_open.set()
+    world.set(True)
+    await world.until(lambda: world.process.is_serving)
+    assert world.seen.count("serving") == 1
     await world.close(keeping)
 
 
