@@ -6,8 +6,6 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from log_history import PartitionHistory, Seen, make_body
-
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch
 from hubweir.client.management import Management
@@ -16,6 +14,7 @@ from hubweir.client.sender import Sender
 from hubweir.errors import ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.testing.log_history import PartitionHistory, Seen, make_body
 
 HUB = "load"
 GROUP = "$Default"

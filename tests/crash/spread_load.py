@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 
 from kill_load import HUB, IN_FLIGHT, Load
-from log_history import PartitionHistory
 
 from hubweir.client.connection import Connection
 from hubweir.client.sender import Sender
 from hubweir.errors import ServiceError
+from hubweir.testing.log_history import PartitionHistory
 
 AGAIN_S = 0.02
 

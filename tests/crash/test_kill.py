@@ -19,8 +19,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from kill_load import Load
-from log_history import PartitionHistory, Seen, make_body
 
+from hubweir.testing.log_history import PartitionHistory, Seen, make_body
 from hubweir.testing.server_process import ServerProcess
 
 KILLS = 200

@@ -18,7 +18,7 @@ Long because what one observation says of a message is held against all others: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from zlib import crc32
 
@@ -54,10 +54,17 @@ class MessageHistory:
     """See the module's text. Texts name messages: no two sends have the same.
 
     most_deliveries: so many failed ones make a dead letter; None: nothing is known of counts. window_ms: of duplicate
-    detection; None: there is none.
+    detection; None: there is none. is_partitioned: it lies in several logs, which crash each on its own.
     """
 
-    def __init__(self, *, slack_ms: int = 0, most_deliveries: int | None = None, window_ms: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        slack_ms: int = 0,
+        most_deliveries: int | None = None,
+        window_ms: int | None = None,
+        is_partitioned: bool = False,
+    ) -> None:
         self.sent: dict[str, SeenMessage] = {}
         self.groups: dict[int, list[SeenMessage]] = {}
         self.sessions = SessionHistory(slack_ms, self.may_be_dead)
@@ -65,6 +72,7 @@ class MessageHistory:
         self.tick = 0  # of the newest observation
         self.crashes = 0
         self._slack_ms = slack_ms
+        self._is_partitioned = is_partitioned
         self._most_deliveries = most_deliveries
         self._duplicates = None if window_ms is None else DuplicateHistory(window_ms)
         self._numbers: dict[int, SeenMessage] = {}
@@ -105,7 +113,7 @@ class MessageHistory:
     def accepted(self, group: int, now_ms: int) -> None:
         """The sender was told so."""
         self.tick += 1
-        self._unknown = {}
+        self._log_took()
         for sent in self.groups[group]:
             if sent.accepted is False:
                 raise Violation(f"P1: {sent.text} is accepted behind its refusal")
@@ -226,7 +234,7 @@ class MessageHistory:
         elif answer is SeenAnswer.DONE:
             self._effect(settlement)
             if settlement.outcome not in _AT_ONCE:
-                self._unknown = {}
+                self._log_took(sent)
         else:
             lock.settling = None
             if settlement.outcome is SeenOutcome.DEAD_LETTER and sent.place is SeenPlace.DEAD and sent.lock is lock:
@@ -279,21 +287,31 @@ class MessageHistory:
 
     # Ends
 
-    def crashed(self) -> None:
-        """All locks and holds are over, and what was not answered is unknown."""
+    def crashed(self, hits: Callable[[SeenMessage], bool] | None = None) -> None:
+        """All locks and holds are over, and what was not answered is unknown.
+
+        hits: that is so of these messages alone, and of the sessions that they are in.
+        """
         self.tick += 1
         self.crashes += 1
-        for settlement in self._flying:
+        hit = _any_message if hits is None else hits
+        for settlement in [each for each in self._flying if hit(each.lock.sent)]:
             self._perhaps(settlement)
             settlement.lock.settling = None
-        for settlement in self._unknown:
+            del self._flying[settlement]
+        for settlement in [each for each in self._unknown if hit(each.lock.sent)]:
             self._unsure(settlement)
-        self._flying, self._unknown = {}, {}
-        for sent in list(self._locked):
+            del self._unknown[settlement]
+        for sent in [each for each in self._locked if hit(each)]:
             if sent.lock is not None:
                 self._let_go(sent.lock)
-        self._locked = {}
-        self.sessions.crashed()
+            self._locked.pop(sent, None)
+        self.sessions.crashed(hit)
+
+    @property
+    def waiting(self) -> list[SeenMessage]:
+        """The messages that are to be received still, for all that anybody knows."""
+        return [sent for sent in self.sent.values() if sent.place is SeenPlace.WAITING and self._is_missing(sent)]
 
     def broker_ended(self, text: str) -> None:
         """The broker of this message ended since it was last heard of, and others did not: its lock is over, and what
@@ -336,6 +354,16 @@ class MessageHistory:
         if any(sent.is_seen for sent in some):
             return True
         return None if self.allowance or any(sent.may_expire or sent.may_be_gone for sent in some) else False
+
+    def _log_took(self, sent: SeenMessage | None = None) -> None:
+        """The log has something new, so a start finds what it had before as it is now. sent: of which it has.
+
+        Of several logs nobody says which has it, but for that of the message.
+        """
+        if not self._is_partitioned:
+            self._unknown = {}
+        else:
+            self._unknown = {each: None for each in self._unknown if each.lock.sent is not sent}
 
     def _is_missing(self, sent: SeenMessage) -> bool:
         """Of one that is not there: whether it should be."""
@@ -482,3 +510,7 @@ class MessageHistory:
             sent.may_be_gone = True
         elif outcome in (SeenOutcome.DEFER, SeenOutcome.DEAD_LETTER) and sent.place is not SeenPlace.DEAD:
             sent.place = SeenPlace.UNSURE
+
+
+def _any_message(sent: SeenMessage) -> bool:
+    return True

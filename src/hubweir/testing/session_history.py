@@ -136,9 +136,11 @@ class SessionHistory:
         session.hold = SeenHold(name, until_ms)
         return session.hold
 
-    def crashed(self) -> None:
-        """Nobody holds a session any more."""
+    def crashed(self, hit: Callable[[SeenMessage], bool]) -> None:
+        """Nobody holds a session any more that has such messages: they lie all in one log."""
         for session in self._sessions.values():
+            if session.messages and not hit(session.messages[0]):
+                continue
             if session.hold is not None:
                 session.hold.is_over = True
             session.states.update(session.setting)

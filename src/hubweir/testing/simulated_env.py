@@ -46,14 +46,18 @@ class SimulatedEnv:
         *,
         files: MemoryFiles | None = None,
         start_ms: int = START_MS,
+        monotonic_ms: int = 0,
         slowest_ms: int = 20,
         interleaved: float = 0.0,
     ) -> None:
-        """interleaved: of so many file calls an offloaded call stops before one and is taken up later."""
+        """start_ms: the wall clock, when the monotonic one shows monotonic_ms, as it does now.
+
+        interleaved: of so many file calls an offloaded call stops before one and is taken up later.
+        """
         self._random = Random(f"env {seed}")
         self._files = files if files is not None else MemoryFiles(seed)
-        self._start_ms = start_ms
-        self._now_ms = 0
+        self._start_ms = start_ms - monotonic_ms
+        self._now_ms = monotonic_ms
         self._slowest_ms = slowest_ms
         self._wall_jump_ms = 0
         self._slept_ms = 0
@@ -188,6 +192,10 @@ class SimulatedEnv:
         """End a stall."""
         for run in self._stalled.pop(lane):
             self._at(0, run, "offloaded")
+
+    def pass_over(self, until_ms: int) -> None:
+        """The process was stopped until then: its clocks went on, and what was due meanwhile is late."""
+        self._now_ms = max(self._now_ms, until_ms)
 
     def sleep(self, for_ms: int) -> None:
         """The machine sleeps: the monotonic clock and timers stand still, the others go on."""

@@ -570,3 +570,39 @@ def test_a_long_history_is_checked_in_the_time_of_its_length() -> None:
         taken.append(5 * many / (time.process_time() - began))
     print(f"{taken[0]:,.0f} and {taken[1]:,.0f} observations a second")
     assert min(taken) > 20_000
+
+
+def test_of_a_partitioned_queue_one_fragment_crashes_alone() -> None:
+    story = Story(is_partitioned=True)
+    story.send("here")
+    story.send("there")
+    here, there = story.receive("here"), story.receive("there")
+    story.history.crashed(lambda sent: sent.text == "here")
+    story.settle(here, answer=SeenAnswer.LOST)
+    story.settle(there)
+    with pytest.raises(Violation, match="P7: there was gone"):
+        story.receive("there")
+    assert [sent.text for sent in story.history.waiting] == ["here"]
+
+
+def test_of_a_partitioned_queue_what_one_fragment_took_says_nothing_of_another_ones_log() -> None:
+    story = Story(is_partitioned=True)
+    story.send("here", "there")
+    story.settle(story.receive("here"), answer=SeenAnswer.UNKNOWN)
+    story.now_ms += LOCK_MS
+    story.receive("here")  # it was not done, for now
+    story.settle(story.receive("there"))  # in another log
+    story.history.crashed(lambda sent: sent.text == "here")
+    assert story.history.waiting == []  # it may be gone
+
+
+def test_a_session_in_another_fragment_is_held_on_behind_a_crash() -> None:
+    story = Story(is_partitioned=True)
+    story.send("one", session="a")
+    story.send("two", session="b")
+    story.history.hold("a", story.now_ms + LOCK_MS, story.now_ms)
+    story.history.hold("b", story.now_ms + LOCK_MS, story.now_ms)
+    story.history.crashed(lambda sent: sent.session == "a")
+    story.history.hold("a", story.now_ms + LOCK_MS, story.now_ms)
+    with pytest.raises(Violation, match="P10: session b is another one's"):
+        story.history.hold("b", story.now_ms + LOCK_MS, story.now_ms)

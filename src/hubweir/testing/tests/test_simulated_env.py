@@ -114,3 +114,13 @@ def test_what_happens_next_is_told_and_a_cancelled_timer_too() -> None:
     assert env.next_ms() == 20
     env.run(None)
     assert env.next_ms() is None
+
+
+def test_a_process_that_was_stopped_is_late_and_its_clocks_are_not() -> None:
+    env, rang = SimulatedEnv(1, monotonic_ms=500), []
+    before_ms = env.now_ms()
+    env.call_later(10, lambda: rang.append(env.monotonic_ms()))
+    env.pass_over(900)
+    assert (env.monotonic_ms(), env.now_ms() - before_ms, rang) == (900, 400, [])
+    env.turn()
+    assert rang == [900]

@@ -44,6 +44,7 @@ class PartitionHistory:
     partition: int
     accepted: dict[int, int] = field(default_factory=dict)  # batch number → events in it
     seen: list[Seen] = field(default_factory=list)
+    refused: set[int] = field(default_factory=set)  # batches of which their sender was told that nothing is stored
     # How often numbers may be skipped: in relaxed mode once an unclean start, never in durable mode (promise P4).
     jumps_allowed: int = 0
     # Its writer goes on over another process when one was lost: what the lost one had sent to the partition's owner,
@@ -85,6 +86,8 @@ class PartitionHistory:
             if place == 0:
                 if expected != count:
                     wrong.append(f"{self._at(event)}: batch {last_batch} before it is not whole")
+                if batch in self.refused:
+                    wrong.append(f"{self._at(event)}: batch {batch} was refused, and is there")
                 is_late = self.may_be_late and batch not in self.accepted and batch not in found
                 if batch <= newest and not is_late:
                     wrong.append(f"{self._at(event)}: batch {batch} behind {newest}: moved or stored twice")
