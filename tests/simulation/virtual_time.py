@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Callable
+from contextvars import Context
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -19,17 +20,35 @@ from hubweir.gateway.amqp.tests.world import HOST, KEY, ROOT, World
 CONNECTION_STRING = f"Endpoint=sb://{HOST};SharedAccessKeyName={ROOT};SharedAccessKey={KEY};UseDevelopmentEmulator=true"
 
 
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """is_away: nobody listens; new connections are refused. wires: the connections that were made."""
+class VirtualTime(Protocol):
+    """What happens beside the loop, in virtual time: a simulated process, or several (SimulatedEnv has these calls)."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.wires: list[Wire] = []
-        self.is_away = False
-        super().__init__(_Skipping(world))
+    def monotonic_ms(self) -> int: ...
+
+    def turn(self) -> None:
+        """Play what is to happen now."""
+
+    def next_ms(self) -> int | None:
+        """When something happens next; None: nothing does any more."""
+
+    def run(self, until_ms: int) -> None:
+        """Play what is due up to then, and let time pass up to then."""
+
+
+class TimedLoop(asyncio.SelectorEventLoop):
+    """A loop whose time is virtual, and that runs no thread."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        self._virtual_time = time
+        self._skipping = _Skipping(time)
+        super().__init__(self._skipping)
+
+    def call_soon(self, callback: Any, *arguments: Any, context: Context | None = None) -> Any:
+        self._skipping.is_wanted = True
+        return super().call_soon(callback, *arguments, context=context)
 
     def time(self) -> float:
-        return self.world.env.monotonic_ms() / 1_000
+        return self._virtual_time.monotonic_ms() / 1_000
 
     def run_in_executor(self, executor: Any, call: Callable[..., Any], *arguments: Any) -> Any:
         """At once: time would go on by hours while a thread does it."""
@@ -39,6 +58,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         except Exception as error:
             ended.set_exception(error)
         return ended
+
+
+class VirtualLoop(TimedLoop):
+    """is_away: nobody listens; new connections are refused. wires: the connections that were made."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.wires: list[Wire] = []
+        self.is_away = False
+        super().__init__(world.env)
 
     async def create_connection(self, protocol_factory: Callable[[], Any], *where: Any, **how: Any) -> Any:
         if self.is_away:
@@ -50,21 +79,26 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class _Skipping(selectors.DefaultSelector):
-    """Waits in virtual time: only what the loop itself writes to its own socket is real."""
+    """Waits in virtual time: only what the loop itself writes to its own socket is real.
 
-    def __init__(self, world: World) -> None:
+    is_wanted: the loop has something to do now, so that no time may pass.
+    """
+
+    def __init__(self, time: VirtualTime) -> None:
         super().__init__()
-        self._env = world.env
+        self._time = time
+        self.is_wanted = False
 
     def select(self, timeout: float | None = None) -> Any:
-        self._env.turn()
-        next_ms = self._env.next_ms()
-        if timeout is None or timeout > 0:
-            now_ms = self._env.monotonic_ms()
+        self.is_wanted = False
+        self._time.turn()
+        next_ms = self._time.next_ms()
+        if not self.is_wanted and (timeout is None or timeout > 0):
+            now_ms = self._time.monotonic_ms()
             times = [] if timeout is None else [now_ms + max(1, -int(-timeout * 1_000 // 1))]
             times += [] if next_ms is None else [next_ms]
             assert times, "the loop waits for something that never happens"
-            self._env.run(min(times))
+            self._time.run(min(times))
         return super().select(0)
 
 

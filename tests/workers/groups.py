@@ -12,6 +12,7 @@ FOLDERS = ("tests/spark",)
 # Seconds of a run, roughly: only their order counts. A group without a line takes fewer. --durations=0 tells them.
 SECONDS = {
     "tests/conformance/soak/test_soak.py": 1_060,  # with --all; else 15
+    "tests/simulation/test_whole_world.py": 420,  # with --all; else 90
     "tests/spark": 180,
     "tests/conformance/test_azure_sync.py": 120,
     "tests/crash/test_kill.py": 110,

@@ -1,0 +1,358 @@
+"""The whole service in a simulated world (T3): a supervisor with the catalog, three brokers, 10 clients, 9 fragments.
+
+A seed draws what goes wrong, and when: processes end, with or without their machine, or are stopped; ways between
+processes are blocked, in both directions or one; clients lose their connections; disks fail; clocks jump; the
+supervisor is away for a while; catalogs are changed meanwhile. Then the world is healed. All clients must be done
+within 60 s, and no checker of their histories may find a broken promise: `Violation` is raised at the first one.
+
+The supervisor's process ends and is begun again by the world, broker processes by the supervisor.
+
+Long because a world is one thing: its processes, what ends with them, and its course.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from many_processes import Processes, SimulatedProcess
+from simulated_service import BROKERS, BrokerPart, SimulatedLife, SupervisorPart
+from simulated_streams import Network, StreamEnd, StreamLoop
+from world_catalog import GUEST, CatalogChanges
+from world_clients import HUB, LATE_MS, LOCK_MS, ORDERS, PARTITIONS, PROMPT_MS, TURNS, WINDOW_MS
+from world_faults import CLIENTS, SUPERVISOR, Faults, broker_name
+from world_hub_clients import SeenHub, publish, read, read_again
+from world_queue_clients import SeenQueue, Sending, hold_sessions, left_in, receive
+
+from hubweir.namespace.delivery_settings import DeliverySettings
+from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.iso_duration import WrittenDuration
+from hubweir.namespace.queue_description import QueueDescription
+from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
+from hubweir.namespace.secret import Secret
+from hubweir.namespace.storage_settings import StorageSettings
+from hubweir.queue.fragment import Fragment
+from hubweir.testing.history_values import Violation
+from hubweir.testing.memory_files import MemoryFiles
+from hubweir.testing.simulated_env import START_MS
+
+BROKER_SOCKET = "broker-"
+CHANGED, KILLED = "catalog changed", "killed by the supervisor"
+DONE_S = 60.0  # after the world is healed
+READY_S = 30.0
+# Fewer than the 16 of the standard tier: each of the stores has one of each queue.
+FRAGMENTS = 3
+LEAST_ACCEPTED = 4
+
+
+class WholeWorld:
+    """See the module's text. `run` plays it. met: how often each kind of fault happened; digest: of all that did."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.random = Random(f"whole world {seed}")
+        self.processes = Processes()
+        self.processes.on_end = self._ended
+        self.loop = StreamLoop(self.processes)
+        self.network = self.loop.network = Network(self.processes, self.random)
+        self.network.on_stream_end = self._stream_ended
+        self.disks = [MemoryFiles(f"{seed} {number}") for number in range(BROKERS + 1)]
+        self.lives: dict[int, tuple[int, SimulatedLife]] = {}
+        self.parts: dict[int, BrokerPart] = {}
+        self.supervisor: SupervisorPart | None = None
+        self.supervisor_process: SimulatedProcess | None = None
+        self.is_healed = False
+        self.met: Counter[str] = Counter()
+        self.trace = hashlib.sha256()
+        self.digest = ""
+        self.is_late = self.random.random() < 2 / 3
+        slack_ms = LATE_MS if self.is_late else PROMPT_MS
+        self.hub = SeenHub()
+        self.orders = SeenQueue(ORDERS, has_sessions=False, has_ids=self.random.random() < 0.5, slack_ms=slack_ms)
+        self.turns = SeenQueue(TURNS, has_sessions=True, has_ids=False, slack_ms=slack_ms)
+        self.queues = {queue.name: queue for queue in (self.orders, self.turns)}
+        self.catalog, self.faults = CatalogChanges(self), Faults(self)
+        self.violation: Violation | None = None
+        self._lives = 0
+        self._faults: list[dict[str, Any]] = []
+
+    # What clients know
+
+    @property
+    def now_ms(self) -> int:
+        return self.processes.now_ms
+
+    def note(self, text: str) -> None:
+        self.trace.update(f"{self.now_ms} {text}\n".encode())
+
+    def gateway_of(self, client: str) -> SimulatedProcess | None:
+        ends = [end for end in self.network.ends if end.name == client and not end.is_closing()]
+        return ends[-1].peer.process if ends else None
+
+    def found(self, violation: Violation) -> None:
+        """A promise is broken, which was seen where raising would reach the service."""
+        self.violation = self.violation or violation
+
+    def _expect_whole(self) -> None:
+        if self.violation is not None:
+            raise self.violation
+
+    # A life
+
+    def run(self) -> None:
+        """Play it to its end."""
+        self.loop.set_exception_handler(lambda _, context: self._faults.append(context))
+        try:
+            self.loop.run_until_complete(self._live())
+        finally:
+            self.processes.close()
+            self.loop.close()
+        if self._faults:
+            raise AssertionError(f"a fault of the service: {self._faults[0]}") from self._faults[0].get("exception")
+        for process in self.processes.ended:
+            self.trace.update(process.env.trace.digest())
+        for disk in self.disks:
+            self.trace.update(disk.trace.digest())
+            for plan in disk.plans:
+                self.met[plan.fault.name] += plan.fired
+        self.met[CHANGED] = self.catalog.answered
+        self.digest = self.trace.hexdigest()
+
+    async def _live(self) -> None:
+        await asyncio.wait_for(self._supervise(), READY_S)
+        self._place()
+        tasks = self._clients()
+        changes = self.loop.create_task(self.catalog.run(), name="catalog")
+        await self.faults.run()
+        self.catalog.is_over = True
+        await changes
+        self._heal()
+        await self._until_done(tasks)
+        await self._check()
+
+    def _clients(self) -> list[asyncio.Task[None]]:
+        hub, orders, turns = self.hub, self.orders, self.turns
+        works = {
+            "publisher": publish(self, hub, LEAST_ACCEPTED),
+            **{f"reader {number}": read(self, hub, hub.partitions[number]) for number in range(PARTITIONS)},
+            "o": Sending(self, orders, "o", LEAST_ACCEPTED).run(),
+            "t": Sending(self, turns, "t", LEAST_ACCEPTED).run(),
+            **{name: receive(self, orders, name) for name in ("orders 1", "orders 2")},
+            **{name: hold_sessions(self, turns, name) for name in ("turns 1", "turns 2")},
+        }
+        assert set(works) == set(CLIENTS)
+        return [self.loop.create_task(work, name=name) for name, work in works.items()]
+
+    async def _until_done(self, tasks: list[asyncio.Task[None]]) -> None:
+        await asyncio.wait(tasks, timeout=DONE_S, return_when=asyncio.FIRST_EXCEPTION)
+        for task in tasks:
+            if task.done():
+                task.result()
+        self._expect_whole()
+        late = [task.get_name() for task in tasks if not task.done()]
+        if late:
+            raise Violation(f"T3: not done {DONE_S:.0f} s after the world was healed: {', '.join(late)}")
+
+    async def _check(self) -> None:
+        await self.catalog.settle()
+        self._expect_whole()
+        for queue in self.queues.values():
+            queue.history.left(await left_in(queue), self.now_ms)
+        for partition in self.hub.partitions:
+            wrong = await read_again(partition)
+            if wrong:
+                raise Violation(f"P1 to P4: {wrong[0]}")
+
+    # Processes
+
+    async def _supervise(self) -> None:
+        """Begin the supervisor's process; returns when it serves."""
+        process = self._begin(SUPERVISOR, BROKERS)
+        self.supervisor_process = process
+        ready: asyncio.Future[None] = self.loop.create_future()
+        part = process.context.run(SupervisorPart, process, spawn=self._spawn, found=dict(self.lives))
+        self.supervisor = part
+
+        def over(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and task.exception() is not None and not ready.done():
+                ready.set_exception(task.exception() or AssertionError)
+
+        def serves() -> None:
+            if not ready.done():
+                ready.set_result(None)
+
+        rule = AuthorizationRuleDescription(GUEST, Rights.SEND, Secret("key 0"), Secret(""))
+        process.start(part.start(_entities(self.orders.has_ids), rule, serves)).add_done_callback(over)
+        await ready
+
+    def _spawn(self, index: int) -> tuple[int, SimulatedLife]:
+        """The supervisor starts a broker process."""
+        name = broker_name(index)
+        if any(process.name == name for process in self.processes.alive):
+            self.found(Violation(f"R14: {name} is started, and owns its store already"))
+        process = self._begin(name, index)
+        process_id = 1_000 + self._lives
+        life = SimulatedLife(process, self._killed)
+        self.lives[index] = process_id, life
+
+        def begin() -> None:
+            self.parts[index] = BrokerPart(process, self.network, index, process_id)
+
+        process.context.run(process.call, begin)
+        return process_id, life
+
+    def _begin(self, name: str, place: int) -> SimulatedProcess:
+        self._lives += 1
+        return self.processes.begin(
+            name, self.disks[place], f"{self.seed} {self._lives}", jumped_ms=self.faults.jumped_ms[place]
+        )
+
+    def _killed(self, process: SimulatedProcess) -> None:
+        """The supervisor kills a broker process."""
+        self.met[KILLED] += 1
+        self.processes.end(process)
+
+    def _ended(self, process: SimulatedProcess) -> None:
+        self.note(f"{process.name} ended")
+        self.network.died(process)
+        for index, (_, life) in tuple(self.lives.items()):
+            if life.process is process:
+                del self.lives[index]
+                self.parts.pop(index, None)
+                life.is_over()
+        if process is self.supervisor_process:
+            self.supervisor = self.supervisor_process = None
+            self.loop.call_soon(self._come_back, context=_nobody())
+
+    def _come_back(self) -> None:
+        """The supervisor is away for a while; healed, it comes at once."""
+        if not self.is_healed:
+            self.loop.call_later(self.random.uniform(0.5, 5.0), self._supervise_again)
+        else:
+            self._supervise_again()
+
+    def _supervise_again(self) -> None:
+        if self.supervisor is None and not self.loop.is_closed():
+            task = self.loop.create_task(self._supervise(), name="supervisor")
+            task.add_done_callback(self._supervised)
+
+    def _supervised(self, task: asyncio.Task[None]) -> None:
+        """What ends a start of it, as an error of its disk, ends its process: it is started again."""
+        if task.cancelled() or task.exception() is None:
+            return
+        self.note(f"the supervisor does not start: {type(task.exception()).__name__}")
+        if self.supervisor_process is not None:
+            self.processes.end(self.supervisor_process)
+
+    # What ends
+
+    def fragment_opened(self, entity: str, number: int, secret: bytes) -> None:
+        queue = self.queues.get(entity)
+        if queue is not None:
+            self.note(f"{entity} {number} opened")
+            try:
+                queue.opened(number, secret)
+            except Violation as violation:
+                self.found(violation)
+
+    def _stream_ended(self, end: StreamEnd, peer: StreamEnd) -> None:
+        """What was open over it is over for its broker, or its gateway, which may not know yet."""
+        asker = end if end.asks or end.process is None else peer
+        for queue in self.queues.values():
+            if asker.process is None:
+                name = asker.name
+                queue.broke(("client", name), lambda client, gateway, fragment, name=name: client == name)
+            elif asker.asks.startswith(BROKER_SOCKET):
+                store = int(asker.asks[len(BROKER_SOCKET)])
+                queue.broke(("way", asker.name, store), partial(_goes_over, asker.process, queue, store))
+
+    def _place(self) -> None:
+        """Which store has which fragment."""
+        assert self.supervisor is not None and self.supervisor.gateway is not None
+        for queue in self.queues.values():
+            entity = self.supervisor.gateway.namespace.find(queue.name, QueueDescription)
+            assert entity is not None and len(entity.placements) == FRAGMENTS
+            queue.stores = tuple(placement.store_index for placement in entity.placements)
+
+    # Its end
+
+    def _heal(self) -> None:
+        self.note("healed")
+        self.is_healed = True
+        self.network.heal()
+        for disk in self.disks:
+            disk.heal()
+        self._supervise_again()
+
+
+def _goes_over(
+    process: SimulatedProcess,
+    queue: SeenQueue,
+    store: int,
+    client: str,
+    gateway: SimulatedProcess | None,
+    fragment: int,
+) -> bool:
+    return gateway is process and queue.stores[fragment] == store
+
+
+def _nobody() -> contextvars.Context:
+    return contextvars.Context()
+
+
+def _entities(has_ids: bool) -> list[Any]:
+    delivery = DeliverySettings(lock_duration=WrittenDuration(LOCK_MS, "PT45S"), max_delivery_count=1_000)
+    storage = StorageSettings(is_partitioned=True)
+    return [
+        EventHubDescription(HUB, PARTITIONS),
+        QueueDescription(
+            ORDERS,
+            delivery=delivery,
+            storage=StorageSettings(
+                is_partitioned=True,
+                requires_duplicate_detection=has_ids,
+                duplicate_window=WrittenDuration(WINDOW_MS, "PT1M"),
+            ),
+        ),
+        QueueDescription(TURNS, delivery=_with_sessions(delivery), storage=storage),
+    ]
+
+
+def _with_sessions(delivery: DeliverySettings) -> DeliverySettings:
+    return replace(delivery, requires_session=True)
+
+
+def play(seed: int) -> WholeWorld:
+    """A whole history."""
+    with pytest.MonkeyPatch.context() as patch:
+        world = WholeWorld(seed)
+        clock = SimpleNamespace(time=lambda: (START_MS + world.now_ms) / 1_000)
+        for place in ("hubweir.client.connection.monotonic_ms", "hubweir.drivers.amqp_driver.monotonic_ms"):
+            patch.setattr(place, world.processes.monotonic_ms)
+        patch.setattr("hubweir.client.connection_tokens.time", clock)
+        patch.setattr("hubweir.broker.remote_broker.connect_unix", world.network.connect)
+        patch.setattr("hubweir.broker.shared_broker.UnixListener", world.network.listen)
+        patch.setattr("hubweir.namespace.messaging_tier.STANDARD_FRAGMENTS", FRAGMENTS)
+        patch.setattr(Fragment, "__init__", _telling(world, Fragment.__init__))
+        world.run()
+    return world
+
+
+def _telling(world: WholeWorld, make: Callable[..., None]) -> Callable[..., None]:
+    def made(
+        fragment: Fragment, *arguments: Any, entity: str, secret: bytes, fragment_number: int = 0, **how: Any
+    ) -> None:
+        make(fragment, *arguments, entity=entity, secret=secret, fragment_number=fragment_number, **how)
+        world.fragment_opened(entity, fragment_number, secret)
+
+    return made

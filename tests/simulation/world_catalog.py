@@ -1,0 +1,154 @@
+"""Changes of the catalog in the whole world, and what must be true of its copies behind each answer (P17, P18).
+
+Whoever is answered finds the change at every process that follows. In the end every copy is the keeper's own, and
+nothing is half made or half removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from simulated_service import BROKERS, NAMESPACE
+
+from hubweir.errors import ServiceError
+from hubweir.gateway.catalog_keeper import CatalogKeeper
+from hubweir.gateway.gateway import Gateway
+from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.rule_changes import RuleKey, RuleLevel
+from hubweir.namespace.secret import Secret
+from hubweir.testing.history_values import Violation
+
+if TYPE_CHECKING:
+    from whole_world import WholeWorld
+
+GUEST = "guest"  # the rule whose key is renewed
+SETTLED_S = 60.0
+
+
+class CatalogChanges:
+    """Makes hubs, removes them, changes the key of a rule: through any process. is_over: it is to end."""
+
+    def __init__(self, world: WholeWorld) -> None:
+        self._world = world
+        self._made = self._keys = 0
+        self._there: list[str] = []
+        self._doubtful: set[str] = set()
+        self.answered = 0
+        self.is_over = False
+
+    async def run(self) -> None:
+        """One change after the other."""
+        random = self._world.random
+        while not self.is_over:
+            await asyncio.sleep(random.uniform(0.3, 3.0))
+            gateways = self._gateways()
+            if gateways:
+                self._change(*random.choice(gateways))
+
+    def _gateways(self) -> list[tuple[Any, Gateway]]:
+        """Of the processes that run now."""
+        world = self._world
+        found = [
+            (world.lives[index][1].process, part.gateway)
+            for index, part in sorted(world.parts.items())
+            if index in world.lives
+        ]
+        found.append((world.supervisor_process, world.supervisor and world.supervisor.gateway))
+        return [(process, gateway) for process, gateway in found if gateway is not None and process.runs]
+
+    def _change(self, process: Any, gateway: Gateway) -> None:
+        random = self._world.random
+        kind = random.randrange(4)
+        if kind <= 1 or not self._there:
+            if random.random() < 0.4:
+                self._renew(process, gateway)
+                return
+            self._made += 1
+            name = f"extra-{self._made}"
+            call = partial(gateway.keeper.create, EventHubDescription(name, 2), partial(self._created, name))
+        else:
+            name = self._there.pop(random.randrange(len(self._there)))
+            call = partial(gateway.keeper.delete, name, EventHubDescription, partial(self._deleted, name))
+        self._doubtful.add(name)  # until somebody is told
+        process.context.copy().run(process.call, call)
+
+    def _created(self, name: str, result: Any) -> None:
+        if isinstance(result, ServiceError):
+            self._world.note(f"{name} {result.condition.symbol}")
+            return
+        self._doubtful.discard(name)
+        self._answered(f"{name} created", lambda gateway: gateway.namespace.find_any(name) is not None)
+        self._there.append(name)
+
+    def _deleted(self, name: str, result: Any) -> None:
+        if isinstance(result, ServiceError):
+            self._world.note(f"{name} {result.condition.symbol}")
+            return
+        self._doubtful.discard(name)
+        self._answered(f"{name} deleted", lambda gateway: gateway.namespace.find_any(name) is None)
+
+    def _renew(self, process: Any, gateway: Gateway) -> None:
+        """A rule gets another key: from the answer on no process takes the old one."""
+        self._keys += 1
+        number, secret = self._keys, Secret(f"key {self._keys}")
+
+        def done(result: Any) -> None:
+            if isinstance(result, ServiceError):
+                self._world.note(f"key {number} {result.condition.symbol}")
+            elif number == self._keys:  # else a later one may hold by now
+                self._answered(f"key {number}", lambda gateway: _key_of(gateway) == secret.reveal())
+
+        change = partial(RuleLevel.renew, name=GUEST, key=RuleKey.PRIMARY, secret=secret)
+        process.context.copy().run(process.call, partial(gateway.keeper.change_rules, None, change, done))
+
+    def _answered(self, what: str, holds: Callable[[Gateway], bool]) -> None:
+        """A change was answered: whoever follows has it."""
+        world = self._world
+        self.answered += 1
+        world.note(what)
+        supervisor = world.supervisor
+        if supervisor is None or supervisor.gateway is None:
+            return
+        keeper = supervisor.gateway.keeper
+        assert isinstance(keeper, CatalogKeeper)
+        for index, part in sorted(world.parts.items()):
+            # One that was taken for dead, and has come again, is about to get the whole catalog.
+            follows = part.process_id in keeper.followers.processes and part.keeper.is_following(NAMESPACE)
+            if follows and part.gateway is not None and not holds(part.gateway):
+                world.found(Violation(f"P17, P18: {what}, and broker process {index}, which follows, does not know it"))
+
+    async def settle(self) -> None:
+        """The world is healed: all copies become the keeper's, and nothing is unfinished."""
+        world = self._world
+        end_ms = world.now_ms + int(SETTLED_S * 1_000)
+        while (problem := self._problem()) is not None:
+            if world.now_ms > end_ms:
+                raise Violation(f"P18: {problem}")
+            await asyncio.sleep(0.2)
+
+    def _problem(self) -> str | None:
+        supervisor = self._world.supervisor
+        if supervisor is None or supervisor.gateway is None:
+            return "the supervisor is away"
+        keeper = supervisor.gateway.keeper
+        assert isinstance(keeper, CatalogKeeper)
+        if supervisor.gateway.namespace.unfinished():
+            return "an entity is half made or half removed"
+        for index in range(BROKERS):
+            part = self._world.parts.get(index)
+            if part is None or part.gateway is None or not part.is_serving:
+                return f"broker process {index} does not serve"
+            followed: Any = part.gateway.keeper
+            if followed.catalog._catalog.snapshot() != keeper.snapshot()[1]:
+                return f"the copy of broker process {index} is not the keeper's"
+        names = {entity.name for entity in supervisor.gateway.namespace.entities(EventHubDescription)}
+        if names - self._doubtful - {"hub"} != set(self._there) - self._doubtful:
+            return f"hubs {sorted(names)}, and {sorted(self._there)} were made and not removed"
+        return None
+
+
+def _key_of(gateway: Gateway) -> str:
+    return gateway.namespace.rule(None, GUEST).primary.reveal()

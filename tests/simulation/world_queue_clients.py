@@ -1,0 +1,323 @@
+"""The clients of the queues in the whole world: senders, receivers, holders of sessions; what they saw of a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from many_processes import SimulatedProcess
+from world_clients import (
+    CONNECTION_STRING,
+    FRAGMENTS,
+    LOCK_MS,
+    ONCE,
+    TIMEOUT_S,
+    WINDOW_MS,
+    World,
+    pause,
+)
+
+from hubweir.client.message_run import ReceivedMessage
+from hubweir.client.queue_client import QueueClient
+from hubweir.client.queue_message import QueueMessage
+from hubweir.client.queue_receiver import QueueReceiver, QueueReceiverOptions
+from hubweir.client.sender import OutcomeUnknown
+from hubweir.client.session_receiver import SessionNotGranted, SessionReceiver
+from hubweir.errors import MESSAGE_LOCK_LOST, SESSION_LOCK_LOST, ServiceError
+from hubweir.event_hub.partition_key import partition_of_key
+from hubweir.kernels.queue.tokens import check_of
+from hubweir.queue.fragment_number import fragment_of
+from hubweir.queue.sub_queue import SubQueue
+from hubweir.testing.history_values import SeenHold, SeenMessage, Violation
+from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
+
+OUTCOMES = {
+    SeenOutcome.COMPLETE: 12,
+    SeenOutcome.ABANDON: 3,
+    SeenOutcome.RELEASE: 1,
+    SeenOutcome.DEAD_LETTER: 1,
+}
+
+
+class SeenQueue:
+    """A partitioned queue as its clients see it. openings: of each fragment, the secrets of its locks, newest last.
+
+    breaks: how often something ended that holds of a fragment depend on, by what that is.
+    """
+
+    def __init__(self, name: str, *, has_sessions: bool, has_ids: bool, slack_ms: int) -> None:
+        self.name = name
+        self.has_sessions, self.has_ids = has_sessions, has_ids
+        window_ms = WINDOW_MS if has_ids else None
+        self.history = MessageHistory(slack_ms=slack_ms, window_ms=window_ms, is_partitioned=True)
+        self.openings: dict[int, list[bytes]] = {}
+        self.stores: tuple[int, ...] = ()
+        self.holds: dict[SeenHold, tuple[str, SimulatedProcess | None, int]] = {}
+        self.breaks: dict[object, int] = {}
+        self.senders_left = 0
+
+    def opened(self, number: int, secret: bytes) -> None:
+        """A fragment was opened: it knows no lock and no hold of before."""
+        its = self.openings.setdefault(number, [])
+        its.append(secret)
+        if len(its) > 1:
+            self.history.crashed(lambda sent: self.number_of(sent) == number)
+            self.broke(("fragment", number), lambda *where: where[2] == number)
+
+    def number_of(self, sent: SeenMessage) -> int:
+        """The fragment that a message lies in; -1 where nobody knows."""
+        if sent.session is not None:
+            return partition_of_key(sent.session.encode(), FRAGMENTS)
+        return -1 if sent.number is None else fragment_of(sent.number)
+
+    def broke(self, what: object, hits: Callable[[str, SimulatedProcess | None, int], bool]) -> None:
+        """Something ended; with it end the holds that it hits: of such a client, gateway and fragment."""
+        self.breaks[what] = self.breaks.get(what, 0) + 1
+        for hold, where in tuple(self.holds.items()):
+            if hits(*where):
+                del self.holds[hold]
+                self.history.let_go(hold)
+
+    def is_current(self, token: bytes) -> bool:
+        """Whether the fragment that gave this lock was not opened anew since."""
+        number, check = int.from_bytes(token[:8], "big"), int.from_bytes(token[8:], "big")
+        its = self.openings[fragment_of(number)]
+        if check_of(its[-1], number) == check:
+            return True
+        if not any(check_of(secret, number) == check for secret in its):
+            raise Violation(f"P7: the token {token.hex()} of {self.name} was given by no fragment")
+        return False
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing will come any more that must be received."""
+        return not self.senders_left and not self.history.waiting
+
+
+class Sending:
+    """Sends to a queue until the world is healed and least groups were accepted."""
+
+    def __init__(self, world: World, queue: SeenQueue, name: str, least: int) -> None:
+        self._world, self._queue, self._name, self._least = world, queue, name, least
+        self._texts = self._groups = 0
+        queue.senders_left += 1
+
+    async def run(self) -> None:
+        world, history = self._world, self._queue.history
+        client = QueueClient.from_connection_string(CONNECTION_STRING, retry=ONCE, timeout_s=TIMEOUT_S)
+        sender = client.sender(self._queue.name, resend_unknown=False)
+        accepted = 0
+        while not world.is_healed or accepted < self._least:
+            group, messages = self._new()
+            try:
+                await sender.send(*messages)
+            except OutcomeUnknown:
+                world.note(f"{self._name} {group} unknown")
+                await pause(world, 0.05, 0.5)
+            except ServiceError as error:
+                history.refused(group)
+                world.note(f"{self._name} {group} refused {error.condition.symbol}")
+                await pause(world, 0.1, 0.8)
+            else:
+                accepted += 1
+                history.accepted(group, world.now_ms)
+                world.note(f"{self._name} {group} accepted")
+                await pause(world, 0.05, 0.5)
+        self._queue.senders_left -= 1
+        await client.close()
+
+    def _new(self) -> tuple[int, list[QueueMessage]]:
+        random, queue = self._world.random, self._queue
+        self._groups += 1
+        group = _group_number(self._name, self._groups)
+        session = f"{self._name} {random.choice('abc')}" if queue.has_sessions else None
+        key = None if session is not None or random.random() < 0.5 else f"key {random.randrange(4)}"
+        messages = []
+        for _ in range(1 if queue.has_ids else random.choice([1, 1, 3])):
+            self._texts += 1
+            text = f"{self._name}.{self._texts}"
+            body = f"{text}|{'x' * random.choice([5, 200, 3_000])}".encode()
+            own_id = f"{self._name} {self._texts - (random.randrange(1, 4) if random.random() < 0.3 else 0)}"
+            # Duplicates are those of one id and one key.
+            seen_id = f"{key} {own_id}" if queue.has_ids else None
+            queue.history.send(group, text, body, self._world.now_ms, session=session, message_id=seen_id)
+            messages.append(QueueMessage(body, message_id=own_id, session_id=session, partition_key=key))
+        return group, messages
+
+
+def _group_number(name: str, number: int) -> int:
+    """A number of a group that no other has, the same in every process."""
+    return int.from_bytes(name.encode(), "big") * 100_000 + number
+
+
+async def receive(world: World, queue: SeenQueue, name: str) -> None:
+    """Receive and settle until nothing is left that was accepted."""
+    client = QueueClient.from_connection_string(CONNECTION_STRING, retry=ONCE, timeout_s=TIMEOUT_S)
+    receiver = client.receiver(queue.name)
+    while not queue.is_drained:
+        try:
+            run = await receiver.receive(world.random.choice([1, 3, 10]), max_wait_s=0.7)
+        except ServiceError as error:
+            world.note(f"{name} {error.condition.symbol}")
+            await pause(world, 0.1, 0.8)
+            continue
+        await _settle_all(world, queue, name, receiver, list(run))
+    await client.close()
+
+
+async def hold_sessions(world: World, queue: SeenQueue, name: str) -> None:
+    """Take session after session, and receive and settle what it has, until nothing is left that was accepted."""
+    client = QueueClient.from_connection_string(CONNECTION_STRING, retry=ONCE, timeout_s=TIMEOUT_S)
+    values = 0
+    while not queue.is_drained:
+        breaks, asked_ms = dict(queue.breaks), world.now_ms
+        try:
+            receiver = await client.accept_session(queue.name, max_wait_s=0.7)
+        except SessionNotGranted:
+            continue
+        except ServiceError as error:
+            world.note(f"{name} {error.condition.symbol}")
+            await pause(world, 0.1, 0.8)
+            continue
+        number, gateway = partition_of_key(receiver.session_id.encode(), FRAGMENTS), world.gateway_of(name)
+        what = (("client", name), ("fragment", number), ("way", gateway and gateway.name, queue.stores[number]))
+        if gateway is None or any(queue.breaks.get(each) != breaks.get(each) for each in what):
+            await receiver.close()  # it may be over since it was granted
+            continue
+        hold = queue.history.hold(receiver.session_id, asked_ms + LOCK_MS, world.now_ms)
+        queue.holds[hold] = name, gateway, number
+        world.note(f"{name} holds {receiver.session_id}")
+        try:
+            state = await receiver.state()
+            if not hold.is_over:
+                queue.history.sessions.state_seen(hold.session, state)
+            for _ in range(world.random.randrange(1, 4)):
+                asked = queue.history.tick
+                run = await receiver.receive(world.random.choice([1, 3]), max_wait_s=0.5)
+                await _settle_all(world, queue, name, receiver, list(run), hold=hold, asked=asked)
+            if world.random.random() < 0.4 and not hold.is_over:
+                values += 1
+                await _set_state(queue, receiver, hold, f"{name} {values}".encode())
+        except ServiceError as error:
+            world.note(f"{name} {error.condition.symbol}")
+        queue.holds.pop(hold, None)
+        queue.history.let_go(hold)
+        await receiver.close()
+    await client.close()
+
+
+async def _set_state(queue: SeenQueue, receiver: Any, hold: SeenHold, value: bytes) -> None:
+    sessions, what = queue.history.sessions, ("fragment", partition_of_key(hold.session.encode(), FRAGMENTS))
+    opened = queue.breaks.get(what)
+    sessions.setting(hold.session, value)
+    is_done: bool | None = None
+    try:
+        await receiver.set_state(value)
+        is_done = True
+    finally:
+        if queue.breaks.get(what) == opened:  # else a crash came first
+            sessions.set_done(hold.session, value, is_done=is_done)
+
+
+async def _settle_all(
+    world: World,
+    queue: SeenQueue,
+    name: str,
+    receiver: QueueReceiver,
+    messages: Iterable[ReceivedMessage],
+    *,
+    hold: SeenHold | None = None,
+    asked: int | None = None,
+) -> None:
+    parts: dict[SeenOutcome, list[ReceivedMessage]] = {}
+    stale: list[ReceivedMessage] = []
+    history, now_ms = queue.history, world.now_ms
+    for message in messages:
+        text, token = text_of(message), _token_of(message)
+        world.note(f"{name} got {text} {message.sequence_number}")
+        if not queue.is_current(token) or (hold is not None and hold.is_over):
+            history.peeked(text, message.sequence_number, message.body or b"", now_ms, asked=0)
+            stale.append(message)
+            continue
+        history.received(
+            text,
+            message.sequence_number,
+            message.body or b"",
+            now_ms,
+            token=token,
+            until_ms=now_ms + LOCK_MS,
+            hold=hold,
+            asked=asked,
+        )
+        outcome = world.random.choices(list(OUTCOMES), list(OUTCOMES.values()))[0]
+        parts.setdefault(outcome, []).append(message)
+    if hold is None:
+        for message in stale:
+            await _settle_stale(receiver, message)
+    for outcome, some in parts.items():
+        for message in some:
+            if isinstance(receiver, SessionReceiver) and receiver._session_link.error is not None and hold is not None:
+                queue.history.let_go(hold)  # its holder was told that it is over
+            if hold is None or not hold.is_over:
+                await _settle(world, queue, name, receiver, message, outcome)
+        if world.random.random() < 0.2:
+            await pause(world, 0.0, 0.4)
+
+
+async def _settle_stale(receiver: QueueReceiver, message: ReceivedMessage) -> None:
+    """A lock of an earlier opening settles nothing. (P7)"""
+    try:
+        await receiver.complete(message)
+    except ServiceError:
+        return
+    raise Violation(f"P7: the lock of {text_of(message)} is of an earlier opening of its fragment, and settles it")
+
+
+async def _settle(
+    world: World,
+    queue: SeenQueue,
+    name: str,
+    receiver: QueueReceiver,
+    message: ReceivedMessage,
+    outcome: SeenOutcome,
+) -> None:
+    settle: Callable[[Any], Any] = {
+        SeenOutcome.COMPLETE: receiver.complete,
+        SeenOutcome.ABANDON: receiver.abandon,
+        SeenOutcome.RELEASE: receiver.release,
+        SeenOutcome.DEAD_LETTER: receiver.dead_letter,
+    }[outcome]
+    settlement = queue.history.settling(_token_of(message), outcome, world.now_ms)
+    answer = SeenAnswer.DONE
+    try:
+        await settle(message)
+    except ServiceError as error:
+        is_lost = error.condition in (MESSAGE_LOCK_LOST, SESSION_LOCK_LOST)
+        # Of a link that is gone the client says so itself: nobody was asked.
+        answer = SeenAnswer.UNKNOWN if not is_lost or outcome is SeenOutcome.RELEASE else SeenAnswer.LOST
+    queue.history.settled(settlement, answer)
+    world.note(f"{name} {outcome.name} {text_of(message)} {answer.name}")
+
+
+async def left_in(queue: SeenQueue) -> list[tuple[str, int, bytes, bool]]:
+    """All that is there in the end."""
+    found = []
+    async with QueueClient.from_connection_string(CONNECTION_STRING, timeout_s=TIMEOUT_S) as client:
+        for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
+            receiver = client.receiver(queue.name, QueueReceiverOptions(sub_queue=sub_queue))
+            next_number = 1
+            while run := await receiver.peek(250, from_sequence_number=next_number):
+                is_dead = sub_queue is SubQueue.DEAD_LETTERS
+                found += [(text_of(each), each.sequence_number, each.body or b"", is_dead) for each in run]
+                next_number = run[-1].sequence_number + 1
+    return found
+
+
+def text_of(message: ReceivedMessage) -> str:
+    return (message.body or b"").split(b"|")[0].decode(errors="replace")
+
+
+def _token_of(message: ReceivedMessage) -> bytes:
+    token = message.lock_token
+    assert token is not None
+    return token.bytes
