@@ -23,7 +23,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from cable import Cable, entered, why_not
-from log_history import PartitionHistory
 from official_load import OfficialClients
 from packet_faults import CUT, NONE, Faults
 from spread_load import SpreadLoad
@@ -31,6 +30,7 @@ from spread_messages import SpreadMessages, now_ms
 
 from hubweir.testing.broker_processes import end_brokers
 from hubweir.testing.history_values import Violation
+from hubweir.testing.log_history import PartitionHistory
 from hubweir.testing.server_process import ServerProcess
 from tests.workers.notices import notice
 

@@ -11,6 +11,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from simulated_streams import Network, StreamEnd
 
 from hubweir.alarms import Alarms
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands.broker_process import ProcessState
+from hubweir.broker.commands.broker_process import ProcessState, StandingAlarm
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.config.namespaces_at_start import NamespaceSettings
@@ -47,10 +48,12 @@ from hubweir.service.data_folder import CATALOG_FOLDER, store_folder
 from hubweir.service.gateway_start import start_gateway
 from hubweir.service.parts import CATALOG_LOG
 from hubweir.service.process_door import ProcessDoor
+from hubweir.service.scrape import Scrape
 from hubweir.service.served_store import ServedStore
 from hubweir.service.stored_namespaces import StoredNamespaces
 from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.service.supervisor_door import SupervisorDoor
+from hubweir.service.told_alarms import hear, standing
 
 BROKERS = 3
 NAMESPACE = "localhost"
@@ -152,7 +155,12 @@ class BrokerPart:
         for remote in (*self._away.values(), keeper):
             remote.start()
         door = ProcessDoor(
-            self._state, {index: self.store}, take_clients=self._take_clients, let_clients_go=self._let_clients_go
+            self._state,
+            {index: self.store},
+            hear=partial(hear, self._alarms),
+            take_clients=self._take_clients,
+            let_clients_go=self._let_clients_go,
+            measure=Scrape(self._counters, self._alarms, process=lambda: self.process, brokers=self._brokers).encoded,
         )
         SharedBroker(door).serve(process_path(index))
 
@@ -189,7 +197,11 @@ class BrokerPart:
             is_serving=self.is_serving,
             follows=self.process.has_all and all(gateway.keeper.is_current for gateway in self.process.gateways),
             away=() if self.store.is_up else (self.index,),
+            alarms=standing(self._alarms),
         )
+
+    def _brokers(self) -> list[Broker]:
+        return [] if self.store.broker is None else [self.store.broker]
 
     async def _take_clients(self) -> None:
         await self._followed.wait()
@@ -263,10 +275,12 @@ class SupervisorPart:
                 on_change=self._changed.set,
                 on_ended=self._ended,
                 is_kept=self._is_open.is_set,
+                elsewhere=partial(self._alarms_elsewhere, index, alarms),
             )
             for index in range(BROKERS)
         ]
-        shared = SharedBroker(SupervisorDoor(self.keeper, lambda: self.processes))
+        scrape = Scrape(counters, alarms, process=lambda: self.process, brokers=list)
+        shared = SharedBroker(SupervisorDoor(self.keeper, lambda: self.processes, scrape.encoded, alarms))
         self.keeper.on_dead = shared.end_streams_of
         for each in self.processes:
             self._simulated.start(each.keep(self._found.get(each.index)))  # type: ignore[arg-type]  # the same
@@ -284,6 +298,10 @@ class SupervisorPart:
             ruled: object = await answer(partial(self.gateway.keeper.change_rules, None, change))
             assert not isinstance(ruled, ServiceError), ruled.text
         on_ready()
+
+    def _alarms_elsewhere(self, index: int, alarms: Alarms) -> tuple[StandingAlarm, ...]:
+        others = (each.alarms for each in self.processes if each.index != index)
+        return tuple(dict.fromkeys(chain(standing(alarms), *others)))
 
     def _way(self, path: Path) -> RemoteBroker:
         way = RemoteBroker(path, self._env)

@@ -20,9 +20,7 @@ def read(*batches: int) -> list[Seen]:
 def history(*batches: int, unsure: int = 0, refused: int = 0, may_be_late: bool = True) -> PartitionHistory:
     """Of three batches that were accepted, but for one of which nobody was told, and one that was refused."""
     accepted = dict.fromkeys({1, 2, 3} - {unsure, refused}, 1)
-    return PartitionHistory(
-        0, accepted=accepted, seen=read(*batches), refused={refused} - {0}, may_be_late=may_be_late
-    )
+    return PartitionHistory(0, accepted=accepted, seen=read(*batches), refused={refused} - {0}, may_be_late=may_be_late)
 
 
 def test_a_sound_history_passes() -> None:
