@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusReceivedMessage
 from azure.servicebus.amqp import AmqpAnnotatedMessage, AmqpMessageProperties
-from azure.servicebus.exceptions import ServiceBusError, ServiceBusServerBusyError
+from azure.servicebus.exceptions import MessageSizeExceededError, ServiceBusError, ServiceBusServerBusyError
 
 from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.namespace.queue_description import QueueDescription
@@ -198,6 +198,21 @@ def test_a_premium_namespace_has_two_fragments(serve: Serve) -> None:
                 sender.send_messages(ServiceBusMessage(f"{number}"))
         found = fragments(client, queue, 6)
     assert found == in_turn(map(str, range(6)), first=found["0"], of=PREMIUM_FRAGMENTS)
+
+
+@pytest.mark.feature("send single")
+def test_a_premium_queue_takes_messages_of_up_to_100_megabytes(serve: Serve) -> None:
+    with serve(profile="premium") as namespace, client_of(namespace) as client:
+        queue = partitioned(namespace, max_message_kilobytes=102_400)
+        for megabytes in (17, 99):
+            with client.get_queue_sender(queue) as sender:
+                sender.send_messages(ServiceBusMessage(bytes(megabytes << 20)))
+            with client.get_queue_receiver(queue) as receiver:
+                [message] = receive(receiver, 1)
+                assert sum(len(part) for part in message.body) == megabytes << 20
+                receiver.complete_message(message)
+        with client.get_queue_sender(queue) as sender, pytest.raises(MessageSizeExceededError):
+            sender.send_messages(ServiceBusMessage(bytes(101 << 20)))
 
 
 @pytest.mark.sb(135)

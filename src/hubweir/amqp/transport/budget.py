@@ -51,11 +51,14 @@ class PeerBudget:
         self._state_bytes -= thing.state_bytes
         thing.state_bytes = 0
 
-    def hold_partial(self, growth: int, *, is_accepted: bool = True) -> int | None:
+    def hold_partial(self, growth: int, *, largest: int = 0, is_accepted: bool = True) -> int | None:
         """Count bytes of unfinished deliveries, negative when let go. Returns the limit that growth went over, if any.
 
-        is_accepted: whether the host took the link on which they came; before, the limit is what a stranger may hold.
+        largest: bytes of the largest delivery that the link takes on which they came; one of them always fits.
+        is_accepted: whether the host took that link; before, the limit is what a stranger may hold.
         """
         self._partial_bytes += growth
-        limit = self._limits.max_partial_bytes if is_accepted else self._limits.buffered_before_auth_bytes
+        limit = self._limits.buffered_before_auth_bytes
+        if is_accepted:
+            limit = max(self._limits.max_partial_bytes, largest)
         return limit if growth > 0 and self._partial_bytes > limit else None

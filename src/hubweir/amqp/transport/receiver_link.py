@@ -169,6 +169,7 @@ class ReceiverLink(Link):
         partial.settled = partial.settled or part.settled
         over_bytes = self.session.connection.budget.hold_partial(
             partial.append(part.payload, self.max_message_size),
+            largest=self.max_message_size,
             is_accepted=self.state is not LinkState.ATTACH_RECEIVED,
         )
         if over_bytes is not None:

@@ -45,7 +45,7 @@ class EndpointSettings:
 
     open_frame_limit: int = 8_192  # open comes from a stranger; real ones have under 1 KiB
     buffered_before_auth_bytes: int = 65_536  # unread input while SASL waits; unfinished deliveries before accept
-    max_partial_bytes: int = 16_777_216  # unfinished deliveries of all links together: 16 of the largest messages
+    max_partial_bytes: int = 16_777_216  # unfinished deliveries of all links together; one of the largest message fits
     max_state_bytes: int = 16_777_216  # sessions and links, by the estimates in budget.py
     max_name_bytes: int = 256  # link name, container id; real ones have under 100
     max_unsettled: int = 5_000  # per link; Azure's clients grant at most this many

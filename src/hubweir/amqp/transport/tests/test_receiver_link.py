@@ -122,7 +122,7 @@ def test_an_endless_delivery_holds_no_more_than_the_limit() -> None:
 
 
 def test_unfinished_deliveries_of_all_links_share_one_budget() -> None:
-    side = served(links=3, max_message_size=1 << 20, settings=EndpointSettings("server", max_partial_bytes=100_000))
+    side = served(links=3, max_message_size=50_000, settings=EndpointSettings("server", max_partial_bytes=100_000))
     for handle in range(3):
         tag = handle.to_bytes(4, "big")
         begun = Transfer(handle=handle, delivery_id=handle, delivery_tag=tag, message_format=0, more=True)
@@ -132,6 +132,22 @@ def test_unfinished_deliveries_of_all_links_share_one_budget() -> None:
     assert detached[0].error is not None and detached[0].error.condition == "amqp:resource-limit-exceeded"
     take(side, frame(Transfer(handle=0), b"") + frame(Transfer(handle=1), b""))
     assert len(side.deliveries()) == 2
+
+
+def test_one_delivery_of_the_largest_size_of_its_link_fits_whatever_the_budget_of_all() -> None:
+    side = served(links=2, max_message_size=200_000, settings=EndpointSettings("server", max_partial_bytes=100_000))
+    begun = Transfer(handle=0, delivery_id=0, delivery_tag=b"0", message_format=0, more=True)
+    for _ in range(4):
+        take(side, frame(begun, b"x" * 49_000))
+    take(side, frame(Transfer(handle=0), b""))
+    assert [len(delivery.payload) for delivery in side.deliveries()] == [4 * 49_000]
+
+    for handle in range(2):
+        more = Transfer(handle=handle, delivery_id=handle + 1, delivery_tag=b"more", message_format=0, more=True)
+        for _ in range(3):
+            take(side, frame(more, b"x" * 40_000))
+    detached = [event for event in side.events if isinstance(event, LinkDetached)]
+    assert [event.link.name for event in detached] == ["up1"]
 
 
 def test_a_link_that_is_not_accepted_yet_may_begin_64_kib_only() -> None:
