@@ -213,7 +213,7 @@ class GroupCommit:
         old = state.segments.active
         before = entries[0].before if entries else state.visible
         header = state.new_header(before, superseded_whole(state.segments.kept, before.index)) if new else None
-        round_ = WriteRound(state, entries, size, old, header, state.env.monotonic_ms())
+        round_ = WriteRound(state, entries, size, old, header, state.env.monotonic_s())
         state.steps.write_away(round_.write, partial(self._round_ended, round_))
 
     def _round_ended(self, round_: WriteRound, result: Result[ActiveSegment]) -> None:
@@ -245,7 +245,7 @@ class GroupCommit:
             if is_roll:
                 header = segment.header
                 ROLL.say(logger, log=state.about, first=header.first_index, epoch=header.writer_epoch)
-        self._note_sync(round_.began_ms, round_.took_s)
+        self._note_sync(round_.began_s, round_.took_s)
         if state.health.is_full:
             state.health.found_space()
         self._show(entries, segment, is_synced=True)
@@ -370,7 +370,7 @@ class GroupCommit:
             return  # a round under way syncs everything, or there is nothing to do
         self._syncing = True
         target, size = state.visible, self.unsynced_bytes
-        began_ms = state.env.monotonic_ms()
+        asked_s = state.env.monotonic_s()
 
         def done(result: Result[float]) -> None:
             self._syncing = False
@@ -384,7 +384,7 @@ class GroupCommit:
             except OSError as error:
                 self._on_failure(error, [])
                 return
-            self._note_sync(began_ms, took_s)
+            self._note_sync(asked_s, took_s)
             state.synced = target
             self.unsynced_bytes -= size
             state.tail.shrink(target.number)
@@ -405,7 +405,7 @@ class GroupCommit:
 
         state.steps.write_away(sync, done)
 
-    def _note_sync(self, began_ms: int, took_s: float) -> None:
+    def _note_sync(self, asked_s: float, took_s: float) -> None:
         """A sync ended well that was asked for then, and took so long. A slow one is a line of the log: whoever sends
         waited for it."""
         state = self._state
@@ -413,10 +413,10 @@ class GroupCommit:
         latency = state.counters.sync
         latency.sum_s += took_s
         latency.buckets[int(took_s * 1e6).bit_length()] += 1
-        took_ms = state.env.monotonic_ms() - began_ms
-        if took_ms >= SLOW_SYNC_MS:
+        waited_ms = int(1_000 * (state.env.monotonic_s() - asked_s))
+        if waited_ms >= SLOW_SYNC_MS:
             state.counters["log.slow_syncs"] += 1
-            SLOW_SYNC.say(logger, log=state.about, ms=took_ms)
+            SLOW_SYNC.say(logger, log=state.about, ms=waited_ms)
 
     # -- after a round: the next one, the end, or an idle mark (idle_mark.py)
 

@@ -26,7 +26,7 @@ class FencedBehindWrite(LogFenced):
 class WriteRound(Struct, eq=False):
     """A durable round of one log that is under way. old: the segment before it; header: of a new one, or None.
 
-    began_ms: when it was given to a thread, monotonic. took_s: what its write and its sync took, when done.
+    began_s: when it was given to a thread, monotonic. took_s: what its write and its sync took, when done.
     """
 
     state: LogState
@@ -34,7 +34,7 @@ class WriteRound(Struct, eq=False):
     size: int
     old: ActiveSegment | None
     header: SegmentHeader | None
-    began_ms: int = 0
+    began_s: float = 0.0
     took_s: float = 0.0
 
     def write(self) -> ActiveSegment:
