@@ -11,7 +11,7 @@ from hubweir.client.event_batch import EventBatch
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.client.sender import Sender
-from hubweir.errors import ServiceError
+from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.log_history import PartitionHistory, Seen, make_body
@@ -65,7 +65,7 @@ class Load:
             for history in self.histories:
                 sender = await Sender.open(connection, f"{HUB}/Partitions/{history.partition}")
                 number, batch = self._batch(history.partition, sender.batch())
-                await asyncio.wait_for(sender.submit(batch), WAIT_S)
+                await asyncio.wait_for(_accepted(sender, batch), WAIT_S)
                 history.accepted[number] = batch.count
                 await sender.close()
                 start = EARLIEST
@@ -146,3 +146,17 @@ class Load:
             reached = seen[-1].sequence_number
         await receiver.close()
         return seen
+
+
+async def _accepted(sender: Sender, batch: EventBatch) -> None:
+    """Send it as clients do: what is refused as busy is not stored, and is sent again, until it is accepted.
+
+    A broker that has just come back serves each log as soon as that one is open.
+    """
+    while True:
+        try:
+            return await sender.submit(batch)
+        except ServiceError as error:
+            if error.condition is not SERVER_BUSY:
+                raise
+        await asyncio.sleep(0.05)

@@ -110,7 +110,8 @@ def test_a_mark_goes_to_the_process_that_has_the_store() -> None:
 
 def test_it_measures_itself_when_a_broker_process_asks() -> None:
     async def scenario() -> None:
-        door, answers = SupervisorDoor(Keeper(), lambda: [], measured), list[Answer]()
+        alarms, answers = Alarms(SimulatedEnv(1), Counters()), list[Answer]()
+        door = SupervisorDoor(Keeper(), lambda: [], measured, alarms)
         door.submit(AskMeasures(), answers.append)
         await asyncio.sleep(0.01)
         assert answers == [MeasuresTaken(b"measured")]
