@@ -188,7 +188,7 @@ class HastyMessages(SpreadMessages):
         self.histories[path].accepted(group, now_ms())
 
 
-@pytest.mark.parametrize("hasty", ["events", "messages"])
+@pytest.mark.parametrize("hasty", [pytest.param("events", marks=pytest.mark.slow), "messages"])
 def test_a_client_that_takes_what_it_sent_for_accepted_is_found(
     tmp_path: Path, cable: Cable, seed: int, hasty: str
 ) -> None:
