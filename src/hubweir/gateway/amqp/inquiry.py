@@ -6,7 +6,7 @@ say how long it waits: when that time ends first, it is told so, and what comes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -91,12 +91,13 @@ class Inquiry(Generic[A]):
 
     def walk(
         self,
-        places: Sequence[FragmentPlace],
+        places: Iterable[FragmentPlace],
         next_command: Callable[[FragmentPlace], Command | None],
         take: Callable[[FragmentPlace, A], None],
         then: Callable[[], None],
     ) -> None:
         """Ask one place after the other until next_command has none; take each answer; then, behind the last, as above.
+        The next place is asked for behind the answer of the one before.
 
         A fragment that is away is passed over, and what the others have is told; when all are, that is the refusal.
         """

@@ -35,7 +35,7 @@ Long because each operation has its method here, and its line in one table.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from typing import TypeVar
@@ -86,7 +86,7 @@ from hubweir.gateway.amqp.sent_tokens import tokens_of
 from hubweir.gateway.fragment_choice import FragmentChoice
 from hubweir.gateway.fragment_shares import number_share, number_shares, token_shares
 from hubweir.gateway.fragments import FragmentPlace, Fragments
-from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_SEQUENCE_NUMBER
 from hubweir.namespace.availability import check_may_receive, check_may_send
 from hubweir.namespace.entity import EntityKind
 from hubweir.namespace.messaging_description import MessagingDescription
@@ -231,6 +231,17 @@ class MessageManagementNode(RequestNode):
         left_bytes = PEEK_LIMIT_BYTES
         session_id = self._session_of(message, asked)
         found: list[dict[str, object]] = []
+        has_more = False
+
+        def each_to_its_end() -> Iterator[FragmentPlace]:
+            """Each fragment until it answers with nothing: an answer may end where a large message does not fit any
+            more, and a small one of the next fragment would. Whoever peeks on from behind that would miss the rest."""
+            nonlocal has_more
+            for place in places:
+                has_more = True
+                while has_more:
+                    has_more = False  # nor does one that is away
+                    yield place
 
         def next_command(place: FragmentPlace) -> PeekMessages | None:
             if left_count <= 0 or left_bytes <= 0:
@@ -238,18 +249,20 @@ class MessageManagementNode(RequestNode):
             return PeekMessages(place.log_id, self._sub_queue, from_number, left_count, left_bytes, session_id)
 
         def take(place: FragmentPlace, answer: MessagesReceived) -> None:
-            nonlocal left_count, left_bytes
+            nonlocal from_number, left_count, left_bytes, has_more
             if not answer.rows:
                 return
+            rows = array("q", answer.rows)
+            has_more, from_number = True, rows[-MESSAGE_WIDTH + Q_SEQUENCE_NUMBER] + 1
             # The first message of an answer comes whatever its size is, and here it may not be the first of all.
             if not found or len(answer.run) <= left_bytes:
                 found.extend(self._maps(place, answer, with_tokens=False))
-                left_count -= len(answer.rows) // (8 * MESSAGE_WIDTH)
+                left_count -= len(rows) // MESSAGE_WIDTH
             left_bytes -= len(answer.run)
 
         places = self._fragments.from_number(from_number) if session_id is None else (self._of_session(session_id),)
         answer = partial(self._answer_messages, message, size, found)
-        Inquiry(self, message, size, MessagesReceived).walk(places, next_command, take, answer)
+        Inquiry(self, message, size, MessagesReceived).walk(each_to_its_end(), next_command, take, answer)
 
     def _receive_deferred(self, message: Message, size: int, asked: Asked) -> None:
         mode = asked.receive_mode("receiver-settle-mode")

@@ -97,7 +97,7 @@ def test_a_peek_goes_through_the_fragments_by_number_until_it_has_enough(world: 
     assert all(int(body) == partition for partition, _, body in found)
     begun = len(sent(world, PeekMessages))
     assert [number for _, number, _ in peek(peer, 0, 5)] == [number for _, number, _ in found[:5]]
-    assert len(sent(world, PeekMessages)) - begun == 3
+    assert len(sent(world, PeekMessages)) - begun == 5  # fragments 0 and 1 to their ends, then one message of 2
 
 
 def test_a_loop_of_peeks_sees_every_message_once_and_ends(world: World, peer: Peer) -> None:
@@ -123,13 +123,20 @@ def test_a_peek_has_at_most_256_kib_over_all_fragments_and_one_message_at_least(
     assert [partition for partition, _, _ in peek(peer, 1, 5, node="large/$management")] == [3]
 
 
+def test_a_peek_goes_to_no_further_fragment_while_a_message_of_this_one_did_not_fit(world: World, peer: Peer) -> None:
+    send_to(peer, 0, 0, 0, body="0" * 100_000)
+    send_to(peer, 1)
+    assert [partition for partition, _, _ in peek(peer, 1, 100)] == [0, 0]
+    assert [partition for partition, _, _ in peek(peer, 3, 100)] == [0, 1]
+
+
 def test_a_peek_in_a_session_asks_its_fragment_alone(world: World, peer: Peer) -> None:
     create_queue(world, "sessions", storage=PARTITIONED, delivery=DeliverySettings(requires_session=True))
     send(peer, b"a", b"b", queue="sessions", properties=Properties(group_id="one"))
     send(peer, b"c", queue="sessions", properties=Properties(group_id="two"))
     found = peek(peer, 1, 10, node="sessions/$management", **{"session-id": "one"})
     assert [(partition, body) for partition, _, body in found] == [(fragment_of("one"), each) for each in (b"a", b"b")]
-    assert len(sent(world, PeekMessages)) == 1
+    assert {asked.log_id for asked in sent(world, PeekMessages)} == {sent(world, PeekMessages)[0].log_id}
 
 
 def test_a_peek_passes_over_fragments_that_are_away_unless_all_are(world: World, peer: Peer) -> None:
