@@ -24,7 +24,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from many_processes import Processes, SimulatedProcess
+from many_processes import Processes, SimulatedProcess, current_process
 from simulated_service import BROKERS, BrokerPart, SimulatedLife, SupervisorPart
 from simulated_streams import Network, StreamEnd, StreamLoop
 from world_catalog import GUEST, CatalogChanges
@@ -33,6 +33,7 @@ from world_faults import CLIENTS, SUPERVISOR, Faults, broker_name
 from world_hub_clients import SeenHub, publish, read, read_again
 from world_queue_clients import SeenQueue, Sending, hold_sessions, left_in, receive
 
+from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.iso_duration import WrittenDuration
@@ -265,6 +266,12 @@ class WholeWorld:
             except Violation as violation:
                 self.found(violation)
 
+    def link_ended(self, node: QueueReceiverNode) -> None:
+        """A gateway ends a link, or hears of its end."""
+        queue = self.queues.get(node.entity)
+        if queue is not None and node.session_id is not None:
+            queue.link_ended(node.host.peer, current_process(), node.link.name, node.session_id)
+
     def _stream_ended(self, end: StreamEnd, peer: StreamEnd) -> None:
         """What was open over it is over for its broker, or its gateway, which may not know yet."""
         asker = end if end.asks or end.process is None else peer
@@ -344,6 +351,7 @@ def play(seed: int) -> WholeWorld:
         patch.setattr("hubweir.broker.shared_broker.UnixListener", world.network.listen)
         patch.setattr("hubweir.namespace.messaging_tier.STANDARD_FRAGMENTS", FRAGMENTS)
         patch.setattr(Fragment, "__init__", _telling(world, Fragment.__init__))
+        patch.setattr(QueueReceiverNode, "closed", _telling_of_ends(world, QueueReceiverNode.closed))
         world.run()
     return world
 
@@ -356,3 +364,11 @@ def _telling(world: WholeWorld, make: Callable[..., None]) -> Callable[..., None
         world.fragment_opened(entity, fragment_number, secret)
 
     return made
+
+
+def _telling_of_ends(world: WholeWorld, close: Callable[..., None]) -> Callable[..., None]:
+    def closed(node: QueueReceiverNode) -> None:
+        world.link_ended(node)
+        close(node)
+
+    return closed

@@ -42,7 +42,8 @@ OUTCOMES = {
 class SeenQueue:
     """A partitioned queue as its clients see it. openings: of each fragment, the secrets of its locks, newest last.
 
-    breaks: how often something ended that holds of a fragment depend on, by what that is.
+    breaks: how often something ended that holds of a fragment depend on, by what that is. ended_links: those that a
+    gateway ended, by client, process and name.
     """
 
     def __init__(self, name: str, *, has_sessions: bool, has_ids: bool, slack_ms: int) -> None:
@@ -54,6 +55,7 @@ class SeenQueue:
         self.stores: tuple[int, ...] = ()
         self.holds: dict[SeenHold, tuple[str, SimulatedProcess | None, int]] = {}
         self.breaks: dict[object, int] = {}
+        self.ended_links: dict[tuple[str, SimulatedProcess | None, str], None] = {}
         self.senders_left = 0
 
     def opened(self, number: int, secret: bytes) -> None:
@@ -75,6 +77,14 @@ class SeenQueue:
         self.breaks[what] = self.breaks.get(what, 0) + 1
         for hold, where in tuple(self.holds.items()):
             if hits(*where):
+                del self.holds[hold]
+                self.history.let_go(hold)
+
+    def link_ended(self, client: str, gateway: SimulatedProcess | None, link: str, session: str) -> None:
+        """A gateway ends the link of a session's holder, who hears of it maybe behind the next holder."""
+        self.ended_links[client, gateway, link] = None
+        for hold, (holder, its_gateway, _) in tuple(self.holds.items()):
+            if (holder, its_gateway, hold.session) == (client, gateway, session):
                 del self.holds[hold]
                 self.history.let_go(hold)
 
@@ -181,7 +191,8 @@ async def hold_sessions(world: World, queue: SeenQueue, name: str) -> None:
             continue
         number, gateway = partition_of_key(receiver.session_id.encode(), FRAGMENTS), world.gateway_of(name)
         what = (("client", name), ("fragment", number), ("way", gateway and gateway.name, queue.stores[number]))
-        if gateway is None or any(queue.breaks.get(each) != breaks.get(each) for each in what):
+        is_broken = any(queue.breaks.get(each) != breaks.get(each) for each in what)
+        if gateway is None or is_broken or (name, gateway, receiver._session_link.name) in queue.ended_links:
             await receiver.close()  # it may be over since it was granted
             continue
         hold = queue.history.hold(receiver.session_id, asked_ms + LOCK_MS, world.now_ms)
