@@ -1,4 +1,7 @@
-"""Requests to the management node of a queue of 16 fragments at three brokers: each goes to those that it is about."""
+"""Requests to the management node of a queue of 16 fragments at three brokers: each goes to those that it is about.
+
+Long because a group for each request shares the helpers that ask it.
+"""
 
 from __future__ import annotations
 
