@@ -51,14 +51,14 @@ class MetricsPage:
         """The page. namespace: what is of it, alone."""
         accepted = (request.header(b"accept") or "").lower()
         is_open_metrics = "application/openmetrics-text" in accepted
-        parts: list[str] = []
+        parts: list[bytes] = []
         async with self._turn:
             told = await self._scrape()
             for part in self._writer.families(told, is_open_metrics=is_open_metrics, namespace=namespace):
-                parts.append(part)
+                parts.append(part.encode())
                 await asyncio.sleep(0)
         content_type = OPEN_METRICS if is_open_metrics else PLAIN_TEXT
-        return Response(200, "".join(parts).encode(), content_type, {"cache-control": "no-store"})
+        return Response(200, b"".join(parts), content_type, {"cache-control": "no-store"})
 
 
 async def _nothing(gateway: object, request: Request, match: Match) -> Response:

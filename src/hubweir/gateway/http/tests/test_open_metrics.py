@@ -78,6 +78,8 @@ def test_each_metric_has_its_kind_and_its_meaning() -> None:
 
 def test_names_of_entities_may_hold_whatever_they_like() -> None:
     samples = Samples()
+    for name in ("100 %", "%s", "%%d", "%"):
+        samples[SIZE]["shop", name] += len(name)
     for name in ('with "quotes"', "with\nlines", "with\\backslash", "mit Umlaut ü", "a,b={}", "topic/Subscriptions/s"):
         samples[SIZE]["shop", name] += len(name)
     for is_open_metrics in (True, False):
@@ -125,11 +127,13 @@ def test_a_later_scrape_says_what_is_then_and_nothing_of_what_is_gone() -> None:
     writer, before, now = ExpositionWriter(), Samples(), Samples()
     for number in range(3 * LINES_AT_ONCE):
         before[SIZE]["shop", f"queue-{number}"] += 1
+        before[READER_LAG]["shop", "orders", str(number), "g"] += 1
     now[SIZE]["shop", "queue-7"] += 5
     now[SIZE]["shop", "new"] += 6
-    assert len(read(written(ProcessSamples("", before), writer=writer))) == 3 * LINES_AT_ONCE
+    assert len(read(written(ProcessSamples("", before), writer=writer))) == 6 * LINES_AT_ONCE
     assert read(written(ProcessSamples("", now), writer=writer)) == expected(now)
-    assert max(len(heads) for heads in writer._heads.values()) < 10, "the heads of what is gone are gone, too"
+    assert max(len(texts) for texts in writer._texts.values()) < 10, "the texts of what is gone are gone, too"
+    assert max(len(lines.told) for lines in writer._lines.values()) < 10
 
 
 def test_much_comes_in_several_steps() -> None:
@@ -139,3 +143,35 @@ def test_much_comes_in_several_steps() -> None:
         samples[INCOMING_MESSAGES]["shop", str(number)] += 1
     steps = list(ExpositionWriter().families([ProcessSamples("", samples)], is_open_metrics=True))
     assert len(steps) == 3 and read("".join(steps)) == expected(samples)
+
+
+def test_a_page_is_the_same_however_often_it_is_asked_for() -> None:
+    """With what was kept: of one process and of two, when labels come in another order, when some come and go."""
+    writer, names = ExpositionWriter(), [f"queue {number}" for number in range(2 * LINES_AT_ONCE + 3)]
+    rounds = (names, names, names[::-1], names[1:], [*names, "new"], ["new", *names], [], names[:LINES_AT_ONCE], names)
+    for number, its in enumerate(rounds):
+        one, other = Samples(), Samples()
+        for place, name in enumerate(its):
+            one[SIZE]["shop", name] += number * 10_000 + place
+            one[INCOMING_MESSAGES]["shop", name] += place / 7
+        other[SIZE]["shop", "orders"] += number
+        told = ProcessSamples("0", one), ProcessSamples("1", other)
+        assert read(written(*told, writer=writer)) == expected(one, process="0") | expected(other, process="1")
+
+
+def test_what_one_namespace_asks_changes_no_page_of_the_others() -> None:
+    writer, samples = ExpositionWriter(), Samples()
+    for namespace in ("shop", "100 %"):
+        samples[SIZE][namespace, "orders"] += len(namespace)
+    for namespace in ("", "100 %", "shop", ""):
+        found = read(written(ProcessSamples("", samples), writer=writer, namespace=namespace))
+        its = {key: value for key, value in expected(samples).items() if ("namespace", namespace) in key[1]}
+        assert found == (its if namespace else expected(samples))
+
+
+def test_no_step_is_longer_than_two_pieces() -> None:
+    samples = Samples()
+    for number in range(5 * LINES_AT_ONCE):
+        samples[READER_LAG]["shop", "orders", str(number), "g"] += 1
+    steps = [*ExpositionWriter().families([ProcessSamples("", samples)], is_open_metrics=True)]
+    assert max(step.count("\n") for step in steps) < 2 * LINES_AT_ONCE
