@@ -51,6 +51,7 @@ STORE_TAKEN_OVER = AlarmKind(
 STORE_AWAY = AlarmKind("store-away", True, logging.ERROR, "a messaging store is not served; the others are")
 PARTITION_NOT_OPEN = AlarmKind("partition-not-open", True, logging.ERROR, "a partition of the catalog is not served")
 DISK_FULL = AlarmKind("disk-full", True, logging.ERROR, "appends are refused for want of space")
+SYNC_HANGS = AlarmKind("sync-hangs", True, logging.ERROR, "a sync of a log does not end: what is sent to it waits")
 DAMAGE = AlarmKind("damage", False, logging.ERROR, "stored events cannot be read; readers are told and step over them")
 RECORDS_LOST = AlarmKind("records-lost", False, logging.ERROR, "a log ends before something that was stored in it")
 DAMAGED_FILE = AlarmKind(
@@ -78,6 +79,7 @@ KINDS = (
     STORE_AWAY,
     PARTITION_NOT_OPEN,
     DISK_FULL,
+    SYNC_HANGS,
     DAMAGE,
     RECORDS_LOST,
     DAMAGED_FILE,

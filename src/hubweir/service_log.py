@@ -148,6 +148,12 @@ THROTTLED = LineKind(
     "throttled", logging.WARNING, "namespace {namespace} is throttled: {text}",
     "Sends are refused, or reads wait, for want of throughput units; said when that begins.", by="namespace",
 )  # fmt: skip
+THROTTLED_OVER = LineKind(
+    "throttled-over", logging.INFO,
+    "namespace {namespace} is throttled no more, after {seconds:.1f} s: {refused} runs of sends were refused, {waited} "
+    "pieces of reads waited",
+    "Nothing was refused, and no read waited, for a minute.", by="namespace",
+)  # fmt: skip
 
 # Logs and files
 CAPTURED_FILE = LineKind(
@@ -188,7 +194,7 @@ KINDS = (
     CONNECTION_OPENED, CONNECTION_CLOSED,
     ENTITY_CREATED, ENTITY_CHANGED, ENTITY_DELETED,
     CONNECTION_REFUSED, SASL_REFUSED, TOKEN_REFUSED, ATTACH_REFUSED, LINK_REFUSED, SEND_REFUSED, REQUEST_REFUSED,
-    HTTP_REFUSED, THROTTLED,
+    HTTP_REFUSED, THROTTLED, THROTTLED_OVER,
     CAPTURED_FILE, RETENTION, ROLL, SLOW_SYNC, REPAIRED,
     ALARM, ALARM_STANDS, ALARM_OVER,
 )  # fmt: skip

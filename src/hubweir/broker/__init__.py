@@ -3,7 +3,7 @@
 Start with commands/, the seam: everything a gateway may ask and every answer. broker.py runs what concerns all logs,
 and hands a command about one log to the log's resident (residents.py). openings.py makes residents, deletions.py ends
 them, retention_sweep.py visits them now and then. What is to happen at a time is armed in deadlines.py. refusals.py
-turns errors of the store into refusals. clock_look.py looks at the clock.
+turns errors of the store into refusals. store_look.py looks at the store itself.
 
 The resident of a partition is hosted_partition.py. A run on its way into the log is pending_store.py. Its readers are
 readers.py, each of them opened_reader.py; displaced ones make room in departures.py. Its idempotent producers are

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 from hubweir.alarms import Alarms
 from hubweir.broker.capture.captures import Captures
 from hubweir.broker.capture.places import CapturePlaces
-from hubweir.broker.clock_look import ClockLook
 from hubweir.broker.commands.command import Answer, Command, Cost, CreateLog, LogCommand, OwnedCommand, Push
 from hubweir.broker.commands.forwarding import ListOpenTransfers, OpenTransfersListed, TransferPlace
 from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenFragment
@@ -37,6 +36,7 @@ from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Resident, Residents
 from hubweir.broker.retention_sweep import SWEEP_MS, RetentionSweep
+from hubweir.broker.store_look import StoreLook
 from hubweir.counters import Counters, GaugeShare
 from hubweir.env import Env
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
@@ -93,7 +93,7 @@ class Broker:
         self._sweep = RetentionSweep(
             self._deadlines, store.clock, self._residents.sweep_next, at_end=self._swept, sweep_ms=sweep_ms
         )
-        self._clock_look = ClockLook(env, store)
+        self._look = StoreLook(env, store.keep_clock, store.look_at_syncs)
         self._is_stopping = False
         self._began_ms = env.monotonic_ms()
         self._unopened = set(store.log_ids())  # nobody has asked for them yet
@@ -102,7 +102,7 @@ class Broker:
         """Begin what happens by the clock. Logs are opened by commands, see residents.py."""
         self._store.remove_unfinished()
         self._sweep.start()
-        self._clock_look.start()
+        self._look.start()
 
     def stop(self, on_done: Callable[[], None]) -> None:
         """Answer what waits, write what is pending with its idle mark, close the store; then call on_done, once."""
@@ -110,7 +110,7 @@ class Broker:
             return
         self._is_stopping = True
         self._sweep.stop()
-        self._clock_look.stop()
+        self._look.stop()
         parts = self._residents, self._openings, self._deletions
         left = len(parts)
 

@@ -110,6 +110,10 @@ class NamespaceUnits:
         if self.admission.maximum_units is not None:
             self._write_raises()
 
+    def read_waits(self) -> None:
+        """A piece of what a reader gets waits for its time."""
+        self._throttle_lines.waits(self.admission.units or 0)
+
     # Units
 
     def change(self, on_done: OnUnits, *, held: int | None = None, maximum: int | None = None) -> None:
@@ -198,6 +202,7 @@ class NamespaceUnits:
     def stop(self, on_done: Callable[[object], None]) -> None:
         """Record what was used and count no more; on_done when it is written, or could not be."""
         self._timer.cancel()
+        self._throttle_lines.stop()
         self._record(on_done)
 
     def _record_now_and_then(self) -> None:

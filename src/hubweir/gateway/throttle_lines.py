@@ -1,15 +1,19 @@
-"""What the log is told of a namespace that is over its throughput units: a line when it begins to be refused."""
+"""What the log is told of a namespace that is over its throughput units: a line when that begins, one when it is over.
+
+It is over when nothing was refused and no read waited for QUIET_MS. Each process says what it refused and held up.
+"""
 
 from __future__ import annotations
 
 import logging
 
-from hubweir.env import Env
-from hubweir.service_log import THROTTLED
+from hubweir.env import Env, Timer
+from hubweir.service_log import THROTTLED, THROTTLED_OVER
+from hubweir.throughput_unit.throughput_unit import capacity_of
 
 logger = logging.getLogger(__name__)
 
-QUIET_MS = 60_000  # without a refusal; then the next one is a beginning again
+QUIET_MS = 60_000
 
 
 class ThrottleLines:
@@ -18,11 +22,51 @@ class ThrottleLines:
     def __init__(self, env: Env, namespace: str) -> None:
         self._env = env
         self._namespace = namespace
-        self._last_ms: int | None = None
+        self._timer: Timer | None = None  # while it is throttled
+        self._began_ms = self._last_ms = 0
+        self._refused = self._waited = 0
 
     def refused(self, text: str) -> None:
         """A send was refused just now, in these words."""
-        now_ms, last_ms = self._env.monotonic_ms(), self._last_ms
-        self._last_ms = now_ms
-        if last_ms is None or now_ms - last_ms >= QUIET_MS:
+        self._refused += 1
+        if self._begins():
             THROTTLED.say(logger, namespace=self._namespace, text=text)
+
+    def waits(self, units: int) -> None:
+        """A piece of what a reader gets waits for its time, since the namespace holds so many units."""
+        self._waited += 1
+        if self._begins():
+            rate = capacity_of(units).egress
+            text = (
+                f"readers wait: its throughput units ({units}) let {rate.bytes_per_second} bytes or "
+                f"{rate.events_per_second} events a second out"
+            )
+            THROTTLED.say(logger, namespace=self._namespace, text=text)
+
+    def stop(self) -> None:
+        """The service stops: no line comes any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _begins(self) -> bool:
+        self._last_ms = self._env.monotonic_ms()
+        if self._timer is not None:
+            return False
+        self._began_ms = self._last_ms
+        self._timer = self._env.call_later(QUIET_MS, self._look)
+        return True
+
+    def _look(self) -> None:
+        quiet_ms = self._env.monotonic_ms() - self._last_ms
+        if quiet_ms < QUIET_MS:
+            self._timer = self._env.call_later(QUIET_MS - quiet_ms, self._look)
+            return
+        self._timer = None
+        THROTTLED_OVER.say(
+            logger,
+            namespace=self._namespace,
+            seconds=(self._last_ms - self._began_ms) / 1_000,
+            refused=self._refused,
+            waited=self._waited,
+        )
+        self._refused = self._waited = 0

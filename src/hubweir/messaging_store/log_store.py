@@ -36,6 +36,9 @@ class LogStore(Protocol):
     def keep_clock(self) -> None:
         """Tell what is wrong with the clock, and make what it knows durable, away from the loop. Cheap."""
 
+    def look_at_syncs(self) -> None:
+        """Tell of a log whose sync does not end, and when it did. Cheap; to be called every few seconds."""
+
     def log_ids(self) -> Sequence[str]:
         """Ids of all logs that are in the store, or were and are lost, in order. It may block: for a start."""
 

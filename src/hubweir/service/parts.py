@@ -15,6 +15,7 @@ from hubweir.alarms import Alarms
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.broker.broker import Broker
 from hubweir.broker.capture.places import CapturePlaces
+from hubweir.broker.store_look import StoreLook
 from hubweir.config.development_key import check_development_key, has_portal
 from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of, namespaces_at_start
@@ -152,6 +153,9 @@ class Parts:
             has_retention=False,
         )
         self._ends.push_async_callback(done, catalogs.close)
+        look = StoreLook(self._env, catalogs.look_at_syncs)
+        self._ends.callback(look.stop)
+        look.start()
         return await StoredNamespaces.read(self._env, catalogs, self.alarms, stored_logs(self._files))
 
     def _choose_namespaces(self, said: SaidNamespaces, stored: StoredNamespaces) -> Mapping[str, HostNames]:

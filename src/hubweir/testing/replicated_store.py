@@ -50,6 +50,9 @@ class ReplicatedStore:
     def keep_clock(self) -> None:
         """See LogStore.keep_clock. Ages are told by enqueued times here: a clock that was wrong is not found out."""
 
+    def look_at_syncs(self) -> None:
+        """See LogStore.look_at_syncs. No log of this store syncs."""
+
     def log_ids(self) -> Sequence[str]:
         """See LogStore.log_ids."""
         return sorted(self._shared.logs)

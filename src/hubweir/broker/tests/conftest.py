@@ -279,6 +279,9 @@ class HandStore:
     def keep_clock(self) -> None:
         self.clock_kept += 1
 
+    def look_at_syncs(self) -> None:
+        """No sync of this store hangs."""
+
     def remove_unfinished(self) -> None:
         self.cleaned += 1
 

@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 
 from hubweir.broker.broker import Broker
-from hubweir.broker.clock_look import LOOK_MS
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, EventsAppended
 from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.broker.retention_sweep import SWEEP_MS, RetentionSweep
+from hubweir.broker.store_look import LOOK_MS
 from hubweir.counters import Counters
 from hubweir.messaging_store.log import Bounds, Durability
 from hubweir.messaging_store.operations import pack_operations

@@ -52,6 +52,7 @@ class EgressPacer:
             self._paced = admission.take(self._size_bytes, self._events, self._now_ms())
             self._units.inflated()
             if self._paced.delay_ms:
+                self._units.read_waits()
                 self._timer = self._call_later(self._paced.delay_ms, self._due)
                 return 0
         return min(credit, self._events)

@@ -104,6 +104,10 @@ class LentUnits:
         if self.admission.owes and self._source.link.is_up:
             self._ask_soon()
 
+    def read_waits(self) -> None:
+        """A piece of what a reader gets waits for its time."""
+        self._throttle_lines.waits(self.admission.units or 0)
+
     # Units and usage
 
     def change(self, on_done: OnUnits, *, held: int | None = None, maximum: int | None = None) -> None:
@@ -133,6 +137,7 @@ class LentUnits:
             on_done(answer)
 
         self._timer.cancel()
+        self._throttle_lines.stop()
         if self._soon is not None:
             self._soon.cancel()
         self._lease(told)

@@ -9,5 +9,5 @@ with log_segments.py and log_health.py:
 - reads: reads.py, pending_read.py, and what is known to be damaged, known_damage.py
 - what owners keep beside records: log_notes.py, log_snapshots.py
 - what goes: trimming.py
-- what fails: failed_sync.py, steps.py; on a full disk full_disk.py and reserve.py
+- what fails: failed_sync.py, steps.py; a disk that hangs: sync_watch.py; a full one: full_disk.py and reserve.py
 """

@@ -213,11 +213,13 @@ class GroupCommit:
         old = state.segments.active
         before = entries[0].before if entries else state.visible
         header = state.new_header(before, superseded_whole(state.segments.kept, before.index)) if new else None
-        round_ = WriteRound(state, entries, size, old, header, state.env.monotonic_s())
+        began_s = state.syncs.under_way[state.about] = state.env.monotonic_s()
+        round_ = WriteRound(state, entries, size, old, header, began_s)
         state.steps.write_away(round_.write, partial(self._round_ended, round_))
 
     def _round_ended(self, round_: WriteRound, result: Result[ActiveSegment]) -> None:
         state, entries, old, new = self._state, round_.entries, round_.old, round_.header is not None
+        state.syncs.under_way.pop(state.about, None)
         try:
             segment = result.value()
         except (DiskFull, OutOfFiles) as error:
@@ -370,10 +372,11 @@ class GroupCommit:
             return  # a round under way syncs everything, or there is nothing to do
         self._syncing = True
         target, size = state.visible, self.unsynced_bytes
-        asked_s = state.env.monotonic_s()
+        asked_s = state.syncs.under_way[state.about] = state.env.monotonic_s()
 
         def done(result: Result[float]) -> None:
             self._syncing = False
+            state.syncs.under_way.pop(state.about, None)
             if self._busy or active is not state.segments.active:
                 return self._after_round()  # a failure is, or was, dealt with: that decides what is synced
             try:

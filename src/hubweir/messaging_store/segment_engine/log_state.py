@@ -31,6 +31,7 @@ from hubweir.messaging_store.segment_engine.log_health import LogHealth
 from hubweir.messaging_store.segment_engine.log_segments import LogSegments
 from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.steps import Steps
+from hubweir.messaging_store.segment_engine.sync_watch import SyncWatch
 from hubweir.messaging_store.tail import Tail
 from hubweir.messaging_store.trusted_clock import TrustedClock
 
@@ -73,6 +74,7 @@ class LogState:
     alarms: Alarms
     about: str
     clock: TrustedClock
+    syncs: SyncWatch
     health: LogHealth = field(init=False)
     folder: str = field(init=False)
     steps: Steps = field(init=False)

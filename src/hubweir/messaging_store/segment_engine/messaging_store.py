@@ -21,11 +21,7 @@ from hubweir.counters import Counters
 from hubweir.env import Env, FolderLock, Lane, Result, join_path
 from hubweir.errors import CorruptStore, LogFenced, LogOffline, StoreError
 from hubweir.messaging_store.disk.format_file import check_format
-from hubweir.messaging_store.disk.layout import (
-    LOGS_FOLDER,
-    NEWEST_FOLDER,
-    is_log_id,
-)
+from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER, is_log_id
 from hubweir.messaging_store.disk.moved_log import unfinished_logs
 from hubweir.messaging_store.disk.newest_segment import forget_newest, log_ids_in, make_log
 from hubweir.messaging_store.disk.recovery import remove_unfinished
@@ -45,6 +41,7 @@ from hubweir.messaging_store.segment_engine.open_log import (
 )
 from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.sync_watch import SyncWatch
 from hubweir.messaging_store.segment_engine.trimming import remove_log
 from hubweir.messaging_store.segment_engine.writer_epochs import NEWEST_POSSIBLE, WriterEpochs, newest_epoch_in
 from hubweir.messaging_store.trusted_clock import TrustedClock
@@ -78,6 +75,7 @@ class MessagingStore:
         self._reserve = Reserve(env, folder, counters, alarms, about)
         self._disk = FullDisk(env, alarms, about)
         self._marks = DueMarks(env, settings.idle_mark_ms)
+        self._syncs = SyncWatch(env, alarms)
         self.clock = TrustedClock(env)
         self._clock_keeper = ClockKeeper(env, folder, alarms, about)
         self.epochs = WriterEpochs(env, folder, self._reserve)
@@ -87,7 +85,7 @@ class MessagingStore:
         """What its logs share."""
         return StoreTools(
             self._env, self._folder, self._settings, self._counters, self.alarms, self.epochs, self._reserve,
-            self._disk, self.clock, self._marks,
+            self._disk, self.clock, self._marks, self._syncs,
         )  # fmt: skip
 
     @classmethod
@@ -247,8 +245,7 @@ class MessagingStore:
 
     def _take_epoch_above(self, newest: int, on_done: Callable[[Result[int]], None]) -> None:
         """Make a writer epoch durable that is above one found in a log, away from the loop."""
-        text = self.epochs.take_epoch_above(newest, on_done)
-        self._tell_of_epochs(text)
+        self._tell_of_epochs(self.epochs.take_epoch_above(newest, on_done))
 
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         """Close one log, as Log.close; it can be opened again afterwards."""
@@ -319,9 +316,12 @@ class MessagingStore:
     # -- clock
 
     def keep_clock(self) -> None:
-        """Tell what is wrong with the clock, and make what it knows durable, away from the loop, when that is a while
-        ago. Cheap; to be called every few seconds."""
+        """See LogStore. It is made durable when that is a while ago."""
         self._clock_keeper.keep(self.clock, is_saved=self._taken_over is None)
+
+    def look_at_syncs(self) -> None:
+        """See LogStore."""
+        self._syncs.look()
 
     # -- another owner
 

@@ -46,6 +46,7 @@ from hubweir.messaging_store.segment_engine.log_state import LogSettings, LogSta
 from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.roll import begins_with, superseded_whole
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
+from hubweir.messaging_store.segment_engine.sync_watch import SyncWatch
 from hubweir.messaging_store.segment_engine.writer_epochs import WriterEpochs
 from hubweir.messaging_store.tail import Tail
 from hubweir.messaging_store.trusted_clock import TrustedClock
@@ -134,6 +135,7 @@ class StoreTools:
     disk: FullDisk
     clock: TrustedClock
     marks: DueMarks
+    syncs: SyncWatch
 
 
 def open_log(tools: StoreTools, opening: LogOpening) -> OpenedLog:
@@ -171,7 +173,7 @@ def open_log(tools: StoreTools, opening: LogOpening) -> OpenedLog:
         env, tools.counters, tools.settings, log_id, store_folder, opening.writer_epoch, nonce,
         opening.durability or found.durability, end, end, end, LogSegments(folder, found.segments, superseded),
         Tail(tools.settings.tail_bytes, end.index), tools.epochs.check, reserve, tools.disk, tools.alarms, about,
-        tools.clock,
+        tools.clock, tools.syncs,
     )  # fmt: skip
     skip = unsure or found.durability is Durability.RELAXED and not found.clean
     if found.needs_rewrite or skip:

@@ -8,6 +8,7 @@ import pytest
 
 from hubweir.gateway.amqp.egress_pacer import PIECE_BYTES, EgressPacer
 from hubweir.gateway.amqp.tests.world import World
+from hubweir.service_log import THROTTLED
 from hubweir.throughput_unit.throughput_unit import capacity_of
 
 EVENT_BYTES = 1_000
@@ -85,6 +86,19 @@ def test_with_units_events_go_in_pieces_at_the_units_rate(make_world: Callable[[
     gone = link.events * EVENT_BYTES - at_once
     assert abs(gone - 10 * rate) <= PIECE_BYTES
     assert bytes_out(world) - link.events * EVENT_BYTES <= PIECE_BYTES  # counted, but for the piece that waits
+
+
+def test_a_link_that_waits_is_a_line_of_the_log(
+    make_world: Callable[[int], World], caplog: pytest.LogCaptureFixture
+) -> None:
+    world = make_world(1)
+    link = Link(world)
+    link.pacer.allowed(1, 1, EVENT_BYTES)
+    assert not caplog.records
+    link.pacer.sent(1, EVENT_BYTES)
+    link.go_on()
+    world.run_for(5_000)
+    assert [record.msg.kind for record in caplog.records] == [THROTTLED]
 
 
 def test_nothing_more_may_go_while_a_piece_waits(make_world: Callable[[int], World]) -> None:
