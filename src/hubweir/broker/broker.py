@@ -22,7 +22,7 @@ from hubweir.broker.commands.forwarding import ListOpenTransfers, OpenTransfersL
 from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import CreatePartition, DeletePartition, OpenPartition
 from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done
-from hubweir.broker.commands.status import AskStatus, StatusTold, alarms_told
+from hubweir.broker.commands.status import AskReaders, AskStatus, ReadersTold, StatusTold, alarms_told
 from hubweir.broker.commands.topic import CreateTopic, OpenTopic
 from hubweir.broker.deadlines import BrokerDeadlines
 from hubweir.broker.deletions import Deletions
@@ -219,6 +219,9 @@ class Broker:
         logs = tuple(log_told(each) for each in self._residents if each.resident_id == each.log.log_id)
         on_answer(StatusTold(alarms_told(self.alarms), logs))
 
+    def _ask_readers(self, command: AskReaders, on_answer: OnAnswer) -> None:
+        on_answer(ReadersTold(tuple(told for each in self._partitions() for told in each.readers.told())))
+
     def _count(self) -> None:
         self._captures.count()
         self._readers.set(sum(len(partition.readers) for partition in self._partitions()))
@@ -240,5 +243,6 @@ class Broker:
         CloseOwner: _close_owner,
         AskCounters: _ask_counters,
         AskStatus: _ask_status,
+        AskReaders: _ask_readers,
         ListOpenTransfers: _list_transfers,
     }

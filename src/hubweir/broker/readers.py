@@ -8,12 +8,13 @@ After a crash readers are gone: whoever asked opens a new one at the position it
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from hubweir.broker.capping import Capping
 from hubweir.broker.commands.command import Answer, Owner
 from hubweir.broker.commands.reader import OpenReader, ReaderClosed, ReaderOpened
+from hubweir.broker.commands.status import ReaderTold
 from hubweir.broker.departures import Departures
 from hubweir.broker.opened_reader import OpenedReader, ReadPartition
 from hubweir.broker.partition_tools import PartitionTools
@@ -59,6 +60,25 @@ class Readers:
             counts[its] += 1
             lags[its] = max(lags[its], next_index - reader.next_sequence_number)
 
+    def told(self) -> Iterator[ReaderTold]:
+        """How each of them is, in the order in which they came."""
+        log = self._partition.log
+        next_index = log.bounds.next_index
+        for its in self._table:
+            reader = self._open.get(its.reader_id)
+            if reader is not None:
+                yield ReaderTold(
+                    log.log_id,
+                    its.group,
+                    its.name or "",
+                    -1 if its.epoch is None else its.epoch,
+                    reader.next_sequence_number,
+                    max(0, next_index - reader.next_sequence_number),
+                    reader.owner.process,
+                    its.peer,
+                    its.client,
+                )
+
     def open(self, command: OpenReader, on_answer: OnAnswer) -> None:
         """Look the position up, displace whom the reader displaces, enter it; answers ReaderOpened or Refusal."""
         reader_id = next(self._ids)
@@ -100,7 +120,15 @@ class Readers:
         except ServiceError as error:
             on_answer(refusal_of(error))
             return
-        entry = self._table.add(reader_id, command.consumer_group, name=name, epoch=epoch, owner=command.owner)
+        entry = self._table.add(
+            reader_id,
+            command.consumer_group,
+            name=name,
+            epoch=epoch,
+            owner=command.owner,
+            peer=command.peer,
+            client=command.client,
+        )
         on_fault = partial(self._faulted, reader_id)
         reader = OpenedReader(reader_id, self._where, command.owner, entry.group, index, on_fault)
         self._entered[reader_id] = (reader, on_answer)

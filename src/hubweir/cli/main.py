@@ -21,6 +21,7 @@ COMMANDS = {
     "send": ("hubweir.cli.send", "send", "Publish events to an event hub."),
     "receive": ("hubweir.cli.receive", "receive", "Read events of an event hub."),
     "tail": ("hubweir.cli.receive", "tail", "Read events of an event hub as they come."),
+    "readers": ("hubweir.cli.readers", "readers", "Show who reads event hubs, and how far behind."),
     "message": ("hubweir.cli.message", "message", "Send, receive, peek, dead-letter, resubmit and purge messages."),
     "eventhub": ("hubweir.cli.event_hub", "event_hub", "Create, list, show, change and delete event hubs."),
     "queue": ("hubweir.cli.queue", "queue", "Create, list, show, change and delete queues."),

@@ -57,6 +57,12 @@ class Administration:
         assert isinstance(found, dict)
         return found
 
+    def readers(self) -> dict[str, Any]:
+        """Who reads the event hubs, as docs/http.md has it; UNAUTHORIZED without Manage."""
+        found = json.loads(self._call("GET", "$readers"))
+        assert isinstance(found, dict)
+        return found
+
     def list(self, kind: EntityType, parent: str = "") -> Iterator[EntityInfo]:
         """All of a kind, in the service's order, asked for page by page. parent: the topic, or the subscription."""
         path, skip = kind.list_path(parent), 0

@@ -14,13 +14,18 @@ from hubweir.namespace.resource_path import fold
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One open reader. group: lower case. epoch: owner level, or None. name: what its client calls itself."""
+    """One open reader. group: lower case. epoch: owner level, or None. name: what its client calls itself.
+
+    peer, client: where its connection comes from, and what that calls itself.
+    """
 
     reader_id: int
     group: str
     name: str | None
     epoch: int | None
     owner: Hashable
+    peer: str = ""
+    client: str = ""
 
 
 class ReaderTable:
@@ -36,9 +41,19 @@ class ReaderTable:
         """All readers in the order they were added."""
         return iter(tuple(self._readers.values()))
 
-    def add(self, reader_id: int, group: str, *, name: str | None, epoch: int | None, owner: Hashable) -> Reader:
+    def add(
+        self,
+        reader_id: int,
+        group: str,
+        *,
+        name: str | None,
+        epoch: int | None,
+        owner: Hashable,
+        peer: str = "",
+        client: str = "",
+    ) -> Reader:
         """Enter a reader and return it."""
-        reader = Reader(reader_id, fold(group), name, epoch, owner)
+        reader = Reader(reader_id, fold(group), name, epoch, owner, peer, client)
         self._readers[reader_id] = reader
         return reader
 

@@ -41,9 +41,9 @@ async def status_of(gateway: Gateway) -> Document:
     """The document of docs/http.md. Takes ANSWER_S at most."""
     supervisor = gateway.process.supervisor
     brokers = list(gateway.brokers)
-    asked = [_ask(broker, AskStatus()) for broker in brokers]
+    asked = [ask_in_time(broker, AskStatus()) for broker in brokers]
     if supervisor is not None:
-        asked.append(_ask(supervisor, AskProcesses()))
+        asked.append(ask_in_time(supervisor, AskProcesses()))
     answers = await asyncio.gather(*asked)
     processes = answers[len(brokers)] if supervisor is not None else None
     told = list(alarms_told(gateway.process.alarms))
@@ -68,7 +68,7 @@ async def status_of(gateway: Gateway) -> Document:
     }
 
 
-async def _ask(broker: BrokerClient, command: Command) -> Answer | None:
+async def ask_in_time(broker: BrokerClient, command: Command) -> Answer | None:
     """Its answer; None when there is none in time."""
     answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
     broker.submit(command, partial(_set, answered))

@@ -18,7 +18,9 @@ class ReaderOpened(Answer, frozen=True):
 
 @command(5, ReaderOpened)
 class OpenReader(OwnedCommand, frozen=True):
-    """Start reading a partition for a consumer group. epoch: owner level, or None; name: for people.
+    """Start reading a partition for a consumer group. epoch: owner level, or None; name: what it calls itself.
+
+    peer, client: where its connection comes from, and its container id; for people.
 
     Answered when every reader that it displaces has been confirmed closed, or had its time for that.
     """
@@ -27,6 +29,8 @@ class OpenReader(OwnedCommand, frozen=True):
     position: EventPosition
     epoch: int | None
     name: str | None
+    peer: str = ""
+    client: str = ""
 
 
 @command(6, Done, cost=Cost.END)

@@ -1,4 +1,4 @@
-"""How a broker is: the logs that it has open, and the alarms that stand in its process."""
+"""How a broker is: the logs that it has open, who reads them, and the alarms that stand in its process."""
 
 from __future__ import annotations
 
@@ -32,6 +32,25 @@ class LogTold:
     capture_failure: str
 
 
+@dataclass(frozen=True, slots=True)
+class ReaderTold:
+    """A reader that is open on a partition. name: what it calls itself; owner_level -1: it has none.
+
+    next_sequence_number: of the first event that it was not given yet; behind_events: how many there are from it on.
+    process, peer, client: through which gateway process it came, from where, and the container id of its connection.
+    """
+
+    log_id: str
+    consumer_group: str
+    name: str
+    owner_level: int
+    next_sequence_number: int
+    behind_events: int
+    process: int
+    peer: str
+    client: str
+
+
 @answer(76)
 class StatusTold(Answer, frozen=True):
     """alarms: of the broker's whole process, which other brokers of it tell as well."""
@@ -43,6 +62,18 @@ class StatusTold(Answer, frozen=True):
 @command(220, StatusTold)
 class AskStatus(Command, frozen=True):
     """How it is. Asked by people, now and then: it visits every log."""
+
+
+@answer(77)
+class ReadersTold(Answer, frozen=True):
+    """consumer groups are in lower case."""
+
+    readers: tuple[ReaderTold, ...]
+
+
+@command(221, ReadersTold)
+class AskReaders(Command, frozen=True):
+    """Who reads its partitions. Asked by people, now and then: it visits every reader."""
 
 
 def alarms_told(alarms: Alarms) -> tuple[AlarmTold, ...]:

@@ -14,7 +14,7 @@ from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, PartitionInfo
 from hubweir.broker.commands.process import AskCounters, CountersTaken, Done, Refusal
 from hubweir.broker.commands.reader import CloseReader, EventsRead, OpenReader, ReaderClosed
-from hubweir.broker.commands.status import AlarmTold, LogTold
+from hubweir.broker.commands.status import AlarmTold, LogTold, ReaderTold
 from hubweir.broker.commands.topic import TopicSubscription
 from hubweir.broker.wire import (
     FRAME_HEAD,
@@ -71,6 +71,9 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
         tuple
     ),
     tuple[LogTold, ...]: st.lists(st.builds(LogTold, st.text(), LONGS, LONGS, LONGS, st.text()), max_size=3).map(tuple),
+    tuple[ReaderTold, ...]: st.lists(
+        st.builds(ReaderTold, *[st.text()] * 3, *[LONGS] * 4, st.text(), st.text()), max_size=3
+    ).map(tuple),
     tuple[TransferPlace, ...]: st.lists(st.builds(TransferPlace, st.text(), st.sampled_from(SubQueue)), max_size=3).map(
         tuple
     ),

@@ -43,6 +43,7 @@ from hubweir.namespace.availability import check_may_receive
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
 
+CONTAINER_SHOWN = 128  # characters of a container id that people see of a reader
 # Clients that attach again without a word whatever a receiver's link ended with, but when another reader took the
 # partition: so lost events are told under that condition. Azure's Python client 5.15 counts its tries afresh with each
 # poll; its Go client 2.0 opens a new connection for every condition that its table has not.
@@ -84,9 +85,11 @@ class ConsumerNode(Node):
         """Open the reader; the attach is answered when its broker has."""
         self.host.uses_readers()
         wish = self._wish
+        opened = self.host.endpoint.remote_open
         command = OpenReader(
-            self._place.log_id, self.host.owner, self._group, wish.position, wish.owner_level, wish.name
-        )
+            self._place.log_id, self.host.owner, self._group, wish.position, wish.owner_level, wish.name,
+            self.host.peer, "" if opened is None else opened.container_id[:CONTAINER_SHOWN],
+        )  # fmt: skip
         self._place.broker.submit(command, self._opened)
 
     def credit(self) -> None:

@@ -60,6 +60,7 @@ ROUTES = (
     _route("PUT", "{entity}/revokedpublishers/{publisher}", "{entity}", _MANAGE, entities.revoke_publisher),
     _route("DELETE", "{entity}/revokedpublishers/{publisher}", "{entity}", _MANAGE, entities.restore_publisher),
     _route("GET", "$status", "", _MANAGE, status_page.status, _READ),
+    _route("GET", "$readers", "", _MANAGE, status_page.readers, _READ),
     _route("GET", "$namespaceinfo", "", _MANAGE, messaging.namespace_info, _READ),
     _route("GET", "$resources/queues", "", _MANAGE, messaging.list_queues, _READ),
     _route("GET", "$resources/topics", "", _MANAGE, messaging.list_topics, _READ),

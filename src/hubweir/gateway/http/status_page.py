@@ -1,5 +1,5 @@
 """`GET /$status`: how the service is, as JSON, for who may manage the namespace; at `/status` too, unless an entity has
-that name.
+that name. `GET /$readers`: who reads its event hubs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hubweir.gateway.http import named_entities
 from hubweir.gateway.http.exchange import Request, Response
 from hubweir.gateway.http.route import Match
+from hubweir.gateway.reading import readers_of
 from hubweir.gateway.status import status_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,15 @@ NAME = "status"
 
 
 async def status(gateway: Gateway, request: Request, match: Match) -> Response:
-    body = json.dumps(await status_of(gateway), ensure_ascii=False).encode()
+    return _json(await status_of(gateway))
+
+
+async def readers(gateway: Gateway, request: Request, match: Match) -> Response:
+    return _json(await readers_of(gateway))
+
+
+def _json(document: dict[str, object]) -> Response:
+    body = json.dumps(document, ensure_ascii=False).encode()
     return Response(200, body, "application/json", {"cache-control": "no-store"})
 
 
