@@ -12,6 +12,7 @@ never run back.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
 
@@ -155,11 +156,41 @@ def join_path(*parts: str) -> str:
     return "/".join(part for part in parts if part)
 
 
+@dataclass(slots=True)
+class Ahead:
+    """How far a test has set the clock of a service ahead of the machine's. tokens_ms: that of its tokens."""
+
+    clock_ms: int = 0
+    tokens_ms: int = 0
+
+
+class MachineTime(Protocol):
+    """Time as it passes for peers, whatever a test has set the clock of the service to: what waits for somebody outside
+    the service, and what was signed there, goes by it.
+    """
+
+    def now_ms(self) -> int:
+        """As Clock.now_ms."""
+
+    def monotonic_ms(self) -> int:
+        """As Clock.monotonic_ms."""
+
+    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> Timer:
+        """As Env.call_later."""
+
+
 class Env(Clock, Protocol):
     """What a broker takes from outside. One object per process, or per simulated process."""
 
     @property
     def files(self) -> Files: ...
+
+    @property
+    def ahead(self) -> Ahead:
+        """Of these clocks; the same object each time."""
+
+    @property
+    def machine(self) -> MachineTime: ...
 
     def monotonic_s(self) -> float:
         """Seconds of a clock that never runs back, as fine as the machine has it: for durations that are only told."""

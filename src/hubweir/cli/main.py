@@ -39,6 +39,11 @@ COMMANDS = {
     ),
     "namespace": ("hubweir.cli.namespace", "namespace", "Show the namespace; change its throughput units."),
     "broker": ("hubweir.cli.broker", "broker", "List broker processes; stop, kill and stall them for tests."),
+    "test-control": (
+        "hubweir.cli.testcontrol",
+        "test_control",
+        "Set the clock forward and order faults, for tests.",
+    ),
     "status": ("hubweir.cli.status", "status", "Show how the service is: stores, entities, alarms."),
     "health": ("hubweir.cli.health", "health", "Exit with 0 when the service is ready, for containers."),
     "config": ("hubweir.cli.config_file", "config_file", "Check, show, export and compare Config.json files."),

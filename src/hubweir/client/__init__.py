@@ -9,8 +9,9 @@ stored batches. A hub shared by several processes is event_processor.py, over lo
 partition_context.py, and a checkpoint store (checkpoint_store.py, memory_checkpoint_store.py,
 sqlite_checkpoint_store.py); what a user gives it is processor_options.py. management.py and authorization_rules.py
 manage hubs, with answers of entity_info.py; administration.py manages queues and topics, in the documents of
-atom_documents.py. blocking.py, blocking_processor.py and blocking_queue.py are the same for code without an event loop:
-thin faces, made by loop_calls.py, over objects on a loop_thread.py.
+atom_documents.py; namespace_control.py sets clocks and orders faults for tests. blocking.py, blocking_processor.py and
+blocking_queue.py are the same for code without an event loop: thin faces, made by loop_calls.py, over objects on a
+loop_thread.py.
 
 Of queues it is queue_client.py, with queue_sender.py, queue_receiver.py and session_receiver.py; a message to send is
 queue_message.py. What a receiver gives is a message run (message_run.py), settled over the link that brought it

@@ -103,6 +103,13 @@ class Administration:
         self._call("DELETE", path)
 
     def _call(self, method: str, path: str, body: bytes = b"", *, query: str = "", changes: bool = False) -> bytes:
+        media_type = "application/atom+xml;type=entry;charset=utf-8"
+        return self.request(method, path, body, query=query, changes=changes, media_type=media_type)
+
+    def request(
+        self, method: str, path: str, body: bytes, *, media_type: str, query: str = "", changes: bool = False
+    ) -> bytes:
+        """One request of any kind; what it was answered. media_type: of the body."""
         target = self._target
         if self._tls is None:
             connection = http.client.HTTPConnection(target.host, target.tcp_port, timeout=self._timeout_s)
@@ -110,7 +117,7 @@ class Administration:
             connection = http.client.HTTPSConnection(
                 target.host, target.tcp_port, timeout=self._timeout_s, context=self._tls
             )
-        headers = {"Authorization": self._token(), "Content-Type": "application/atom+xml;type=entry;charset=utf-8"}
+        headers = {"Authorization": self._token(), "Content-Type": media_type}
         if changes:
             headers["If-Match"] = "*"
         try:

@@ -1,4 +1,7 @@
-"""The real Env: the clock of the machine, its randomness, files handed in, a running loop and pools of threads."""
+"""The real Env: the clock of the machine, its randomness, files handed in, a running loop and pools of threads.
+
+A test may set the clock forward (service_clock.py); until then it shows the machine's time.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from copy import copy
 from typing import TypeVar
 
 from hubweir.drivers.loop_turn import LoopTurn
-from hubweir.drivers.monotonic import boottime_ms, monotonic_ms
+from hubweir.drivers.monotonic import boottime_ns
 from hubweir.drivers.offload_pool import OTHER_THREADS, THREADS, Completions, OffloadPool
-from hubweir.env import Files, Lane, Result, Timer
+from hubweir.drivers.service_clock import ServiceClock
+from hubweir.drivers.system_time import SystemTime
+from hubweir.env import Ahead, Files, Lane, Result
 
 T = TypeVar("T")
 
@@ -40,6 +45,10 @@ class SystemEnv:
         self._loop = loop or asyncio.get_running_loop()
         self.loop_turn = LoopTurn(self._loop)
         self.at_turn_end = self.loop_turn.at_end
+        self.ahead = Ahead()
+        self.clock = ServiceClock(self._loop, self.ahead)
+        self.call_later = self.clock.call_later
+        self.machine = SystemTime(self._loop)
         self._completions = Completions(self.loop_turn)
         self._begin_threads(threads, "")
         self._on_fault_point = on_fault_point
@@ -69,10 +78,14 @@ class SystemEnv:
         return self._loop
 
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        return time.time_ns() // 1_000_000 + self.ahead.clock_ms
 
-    monotonic_ms = staticmethod(monotonic_ms)
-    boottime_ms = staticmethod(boottime_ms)
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000 + self.ahead.clock_ms
+
+    def boottime_ms(self) -> int:
+        return boottime_ns() // 1_000_000 + self.ahead.clock_ms
+
     monotonic_s = staticmethod(time.monotonic)
 
     def random_bytes(self, count: int) -> bytes:
@@ -83,9 +96,6 @@ class SystemEnv:
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         self._loop.call_soon(callback)
-
-    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> Timer:
-        return self._loop.call_later(max(0, delay_ms) / 1000, callback)
 
     def offload(self, lane: Lane, call: Callable[[], T], on_done: Callable[[Result[T]], None]) -> None:
         self._pools[lane].submit(call, on_done)

@@ -19,6 +19,6 @@ Transactions over several logs are brought to their end by transaction_endings.p
 cannot go where they are forwarded, or sent by way of another entity.
 refusals.py says what a peer and the log are told of a refusal, catalog_lines.py what the log is told of entities, and
 throttle_lines.py of a namespace over its units. What each entity was asked for and gave out is counted in
-entity_traffic.py. Everything here is plain code that is called back:
-sockets live in drivers.
+entity_traffic.py. Faults that a test orders are faults.py. Everything here is plain code that is called back: sockets
+live in drivers.
 """

@@ -4,11 +4,16 @@ A token is what its text says it is: a shared access signature, or else, when an
 One table says which right an operation needs (auth/claims.py); here stands how a token is found good: by the rules of
 the entity that its resource names, then of the namespace. Existence of an entity is told only to the holder of a good
 token that covers it (rule R23). Time for tokens never runs back (rule R20).
+
+Whoever signs a token knows the machine's time alone. So a token is good by that time when it is shown, and from then on
+its lifetime passes on the service's clock of tokens, which a test may set forward: that ends tokens, and new ones of
+the same clients are good.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from hubweir.auth.authorization_rule import AuthorizationRule, find_rule
 from hubweir.auth.claims import Claims, Token
@@ -61,14 +66,25 @@ class Authorization:
         self._issuer = issuer
 
     def now_ms(self) -> int:
-        """The time that tokens are checked against: the wall clock's, never less than before."""
-        return self._time.observe(self._env.now_ms())
+        """The time that claims are checked against: it never runs back."""
+        return self._time.observe(self._env.machine.now_ms()) + self._env.ahead.tokens_ms
+
+    def _machine_ms(self) -> int:
+        return self.now_ms() - self._env.ahead.tokens_ms
 
     def verify(self, token: str) -> VerifiedToken[Token]:
         """What a token proves; AuthRefused with the text that clients match."""
         if self._issuer is not None and not is_signature(token):
-            return self._issuer.verify(JsonWebToken.parse(token), self.now_ms() // 1000, hosts=self._hosts)
-        return self._verify(SharedAccessSignature.parse(token, bare_hosts=self._hosts.all))
+            verified: VerifiedToken[Token] = self._issuer.verify(
+                JsonWebToken.parse(token), self._machine_ms() // 1000, hosts=self._hosts
+            )
+        else:
+            verified = self._verify(SharedAccessSignature.parse(token, bare_hosts=self._hosts.all))
+        return self._by_service_clock(verified)
+
+    def _by_service_clock(self, verified: VerifiedToken[Token]) -> VerifiedToken[Token]:
+        ahead_ms = self._env.ahead.tokens_ms
+        return replace(verified, expires_at_ms=verified.expires_at_ms + ahead_ms) if ahead_ms else verified
 
     def put_token(self, claims: Claims, token: str, audience: str) -> None:
         """Take a token for an audience into a connection's claims.
@@ -92,6 +108,7 @@ class Authorization:
     def external(self, certificate: PeerCertificate | None, response: bytes) -> ConnectionGrant:
         """What a client's certificate proves; None: it showed none. ServiceError UNAUTHORIZED when nothing."""
         name, ends_at_ms = (None, 0) if certificate is None else (certificate.name, certificate.ends_at_ms)
+        ends_at_ms += self._env.ahead.tokens_ms
         return check_external(name, ends_at_ms, response, self._namespace_rule, self.now_ms())
 
     def recheck(self, claims: Claims) -> bool:
@@ -111,14 +128,14 @@ class Authorization:
         return Scope(fold(self._host_name), tuple(fold(segment) for segment in segments))
 
     def _verify(self, token: SharedAccessSignature) -> VerifiedToken[SharedAccessSignature]:
-        return verify(token, self._rule_at, self.now_ms() // 1000, hosts=self._hosts)
+        return verify(token, self._rule_at, self._machine_ms() // 1000, hosts=self._hosts)
 
     def _verify_again(self, token: Token) -> VerifiedToken[Token]:
         if isinstance(token, SharedAccessSignature):
             return self._verify(token)
         if self._issuer is None:  # no issuer, no such token; if one came all the same, nobody signed it
             raise invalid_signature()
-        return self._issuer.verify(token, self.now_ms() // 1000, hosts=self._hosts)
+        return self._issuer.verify(token, self._machine_ms() // 1000, hosts=self._hosts)
 
     def _check_entity(self, scope: Scope) -> None:
         """NOT_FOUND when the scope names an entity that is not there, UNAUTHORIZED when it names a revoked publisher.

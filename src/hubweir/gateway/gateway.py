@@ -18,6 +18,7 @@ from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.counters import Counters
+from hubweir.drivers.service_clock import ServiceClock
 from hubweir.env import Env
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.event_hub.hub_router import HubRouter
@@ -29,6 +30,7 @@ from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.directory import Directory
 from hubweir.gateway.entity_traffic import NamespaceTraffic
 from hubweir.gateway.entity_uses import EntityUses
+from hubweir.gateway.faults import Faults
 from hubweir.gateway.forwarder import Forwarder
 from hubweir.gateway.fragment_choice import FragmentChoice
 from hubweir.gateway.held_runs import HeldRuns
@@ -84,7 +86,9 @@ class SharedProcess(Protocol):
     large_turns: HeldRuns
     receive_slots: ReceiveSlots
     supervisor: BrokerClient | None
+    clock: ServiceClock | None
     processes: int
+    gateways: list[Gateway]
 
     def add_gateway(self, gateway: Gateway) -> None:
         """One namespace more; the first is the default. Its names lead to no other (host_names.divide)."""
@@ -155,6 +159,7 @@ class Gateway:
         self.enqueue_queue = AppendQueue(
             env, _enqueue, run_limit_bytes=run_limit_bytes, names_keys=False, latency=self.counters.send
         )
+        self.faults: Faults | None = None  # that a test ordered
         self.management = ManagementView(namespace, self.directory)
         self.management_rate = ManagementRate(settings.profile.management_reads_per_second, now_ms=env.monotonic_ms())
         self.subscription_rules = SubscriptionRuleManagement(self.keeper)
@@ -205,6 +210,13 @@ class Gateway:
             choice = FragmentChoice(self.env, fragments, self.enqueue_queue, takes_ids=takes_ids)
             self._choices[entity.entity_id] = choice
         return choice
+
+    def order_faults(self, faults: Faults | None) -> None:
+        """From now on these strike here; None: none do."""
+        self.faults = faults
+        append = self.units.append
+        self.append_queue.append = append if faults is None else faults.around(append)
+        self.enqueue_queue.append = _enqueue if faults is None else faults.around(_enqueue)
 
     def _catalog_changed(self) -> None:
         """Rules, keys or publishers may have changed: links that may not stand any more end now. Units too."""

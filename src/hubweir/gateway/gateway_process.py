@@ -15,6 +15,7 @@ from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature
 from hubweir.counters import Counters
+from hubweir.drivers.service_clock import ServiceClock
 from hubweir.env import Env
 from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
@@ -66,6 +67,8 @@ class GatewayProcess(SharedProcess):
         self.gateways: list[Gateway] = []
         # The way to the supervisor of several processes; None: there is none.
         self.supervisor: BrokerClient | None = None
+        # Of the service, which a test may set forward; None: there are several processes, each with one of its own.
+        self.clock: ServiceClock | None = None
         self.processes = 1  # of the service, with this one: that of store i is i modulo their number
         self.has_all = True  # False as long as namespaces are missing that this process is to serve
 

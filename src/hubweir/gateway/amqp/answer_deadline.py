@@ -39,7 +39,7 @@ class AnswerDeadline:
     def begin(self, env: Env) -> None:
         """Start the time. Most requests are answered before they come here, and need no timer."""
         if self._limit_ms is not None and not self._is_answered:
-            self._timer = env.call_later(self._limit_ms, self._end)
+            self._timer = env.machine.call_later(self._limit_ms, self._end)
 
     def answered(self) -> bool:
         """The broker answered: True when that is in time, so that the client is to hear it."""

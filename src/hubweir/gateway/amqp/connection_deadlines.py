@@ -1,6 +1,7 @@
 """Ends a connection that holds no authorised link in time, and detaches links for events on which nothing happens.
 
-What the engine limits (header, open, first link, close) is amqp/deadlines.py; the numbers are limits.py.
+What the engine limits (header, open, first link, close) is amqp/deadlines.py; the numbers are limits.py. All of them
+go by the machine's time.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class ConnectionDeadlines:
         """The connection was opened."""
         connection = self._connection
         delay_ms = connection.limits.unauthorized_connection_ms
-        self._until_authorized = connection.env.call_later(delay_ms, self._end_unauthorized)
+        self._until_authorized = connection.env.machine.call_later(delay_ms, self._end_unauthorized)
         self._look_later()
 
     def authorized(self) -> None:
@@ -68,13 +69,13 @@ class ConnectionDeadlines:
 
     def _look_later(self) -> None:
         connection = self._connection
-        self._until_look = connection.env.call_later(connection.limits.idle_link_ms // LOOKS, self._look)
+        self._until_look = connection.env.machine.call_later(connection.limits.idle_link_ms // LOOKS, self._look)
 
     def _look(self) -> None:
         """Detach links for events on which nothing happened for too long, and that wait for nothing."""
         connection = self._connection
         idle_ms = connection.limits.idle_link_ms
-        before_ms = connection.env.monotonic_ms() - idle_ms
+        before_ms = connection.env.machine.monotonic_ms() - idle_ms
         for node in connection.nodes:
             if node.last_used_ms <= before_ms and node.is_idle():
                 text = f"The link was idle for {idle_ms // 1_000} s; attach again to go on."

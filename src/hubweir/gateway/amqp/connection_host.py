@@ -48,6 +48,7 @@ from hubweir.gateway.amqp.turn_settlements import TurnSettlements
 from hubweir.gateway.amqp.turn_share import TurnShare
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.byte_budget import ConnectionBudget
+from hubweir.gateway.faults import FORCED, FaultKind, Faults
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.refusals import What
@@ -127,8 +128,8 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             case LinkAttached():
                 self._attached(event)
             case LinkDetached():
-                if (node := self._node_of(event.link)) is not None:
-                    self._forget(node)
+                if isinstance(event.link.context, Node):
+                    self._forget(event.link.context)
             case SessionEnded():
                 for node in self.nodes:
                     if node.link.session is event.session:
@@ -143,7 +144,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
 
     def on_turn_end(self) -> None:
         if self.settlements.waiting:
-            self.settlements.hand_over()
+            self.settlements.hand_over(self.gateway.faults)
         while self._finishing:
             nodes, self._finishing = list(self._finishing), {}
             for node in nodes:
@@ -285,6 +286,18 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         if not isinstance(node, Node):
             return None
         node.last_used_ms = self.endpoint.now_ms
+        return node if self.gateway.faults is None else self._unless_struck(node, self.gateway.faults)
+
+    def _unless_struck(self, node: Node, faults: Faults) -> Node | None:
+        """The node, or None: a fault that a test ordered ended its link or its connection now."""
+        if not node.entity:
+            return node
+        if faults.strikes(FaultKind.DROP) and self._driver is not None:
+            self._driver.abort()
+            return None
+        if faults.strikes(FaultKind.DETACH):
+            self.detach(node, FORCED)
+            return None
         return node
 
     def recheck_claims(self, why: Lapse) -> None:

@@ -29,7 +29,7 @@ class ConnectionLines:
         self._env = env
         self._connection = connection
         self._peer = peer
-        self._began_ms = env.monotonic_ms()
+        self._began_ms = env.machine.monotonic_ms()
         self._links = self._sent = 0
         self._entities: dict[str, None] = {}  # a dict keeps the order of attaching; one more than are named at most
         self._why = "it was lost"
@@ -74,7 +74,7 @@ class ConnectionLines:
             logger,
             connection=self._connection,
             peer=self._peer,
-            seconds=(self._env.monotonic_ms() - self._began_ms) / 1000,
+            seconds=(self._env.machine.monotonic_ms() - self._began_ms) / 1000,
             why=self._why,
             links=self._links,
             received=self.received,

@@ -56,7 +56,7 @@ class Connections:
             host = made()  # weakly: the host holds the endpoint, which holds this
             return text if host is None else host.describe_fault(symbol, text)
 
-        now_ms = self._process.env.monotonic_ms()
+        now_ms = self._process.env.machine.monotonic_ms()
         endpoint = Endpoint(Role.SERVER, self._settings, now_ms=now_ms, describe_error=describe)
         connection_id = self._next_connection
         self._next_connection += 1

@@ -87,7 +87,7 @@ class Node:
         self.link = link
         self.right = right
         self.scope = scope
-        self.last_used_ms = host.env.monotonic_ms()
+        self.last_used_ms = host.env.machine.monotonic_ms()
         self._covered_at = -1  # ConnectionClaims.changes when the claims were looked at
         self._covered_until_ms = 0
 

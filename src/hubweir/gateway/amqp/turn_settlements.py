@@ -14,6 +14,7 @@ from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import MessagesSettled, SettleMessages
 from hubweir.gateway.amqp.sent_tokens import SentRange
 from hubweir.gateway.amqp.settlements import Settling, Spoken
+from hubweir.gateway.faults import Faults
 from hubweir.gateway.fragments import FragmentPlace
 from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleDetails, SettleOutcome
 
@@ -38,10 +39,11 @@ class _Together:
     by_user: dict[SettlingUser, Settling] = field(default_factory=dict)
     size: int = 0
 
-    def submit(self) -> None:
+    def submit(self, faults: Faults | None) -> None:
         tokens = b"".join([settling.tokens for settling in self.by_user.values()])
         command = SettleMessages(self.place.log_id, tokens, self.outcome, self.details)
-        self.place.broker.submit(command, self._answered)
+        on_answer = self._answered if faults is None else faults.late(self._answered)
+        self.place.broker.submit(command, on_answer)
 
     def _answered(self, answer: Answer) -> None:
         if not isinstance(answer, MessagesSettled) or not any(answer.codes):
@@ -75,10 +77,10 @@ class TurnSettlements:
         together.size += len(sent.tokens)
         if together.size >= TOGETHER_BYTES:
             del self.waiting[key]
-            together.submit()
+            together.submit(None)
 
-    def hand_over(self) -> None:
-        """Tell the brokers; `settlements_answered` follows for each link."""
+    def hand_over(self, faults: Faults | None = None) -> None:
+        """Tell the brokers; `settlements_answered` follows for each link. faults: that a test ordered."""
         waiting, self.waiting = self.waiting, {}
         for together in waiting.values():
-            together.submit()
+            together.submit(faults)

@@ -6,7 +6,15 @@ How a path is matched is route.py. The right is asked at the resource, before an
 
 from __future__ import annotations
 
-from hubweir.gateway.http import entities, locked_messages, named_entities, receive_messages, send_events, status_page
+from hubweir.gateway.http import (
+    entities,
+    locked_messages,
+    named_entities,
+    receive_messages,
+    send_events,
+    status_page,
+    testcontrol,
+)
 from hubweir.gateway.http import messaging_entities as messaging
 from hubweir.gateway.http.problem import HttpRefusal
 from hubweir.gateway.http.route import Handler, Match, Route
@@ -61,6 +69,10 @@ ROUTES = (
     _route("DELETE", "{entity}/revokedpublishers/{publisher}", "{entity}", _MANAGE, entities.restore_publisher),
     _route("GET", "$status", "", _MANAGE, status_page.status, _READ),
     _route("GET", "$readers", "", _MANAGE, status_page.readers, _READ),
+    _route("GET", "$testcontrol", "", _MANAGE, testcontrol.show, _READ),
+    _route("POST", "$testcontrol/clock", "", _MANAGE, testcontrol.forward_clock, _READ),
+    _route("PUT", "$testcontrol/faults", "", _MANAGE, testcontrol.order_faults, _READ),
+    _route("DELETE", "$testcontrol/faults", "", _MANAGE, testcontrol.end_faults, _READ),
     _route("GET", "$namespaceinfo", "", _MANAGE, messaging.namespace_info, _READ),
     _route("GET", "$resources/queues", "", _MANAGE, messaging.list_queues, _READ),
     _route("GET", "$resources/topics", "", _MANAGE, messaging.list_topics, _READ),

@@ -1,0 +1,106 @@
+"""Test control at `/$testcontrol`: the clock of the service, and faults of one namespace, for who may manage it.
+
+Only a namespace of the development profile has it. The clock is the whole service's, so it goes forward only where all
+namespaces are of that profile. One process alone has a clock to set and links to strike: with broker processes all of
+it is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from hubweir.drivers.service_clock import ServiceClock
+from hubweir.errors import ARGUMENT_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
+from hubweir.gateway.faults import FaultRates, Faults
+from hubweir.gateway.http.entity_requests import read_body
+from hubweir.gateway.http.exchange import Request, Response
+from hubweir.gateway.http.route import Match
+from hubweir.namespace.tiers import DEVELOPMENT
+
+if TYPE_CHECKING:
+    from hubweir.gateway.gateway import Gateway
+
+T = TypeVar("T")
+
+DAY_MS = 24 * 3_600_000
+FORWARD_LIMIT_MS = 3_660 * DAY_MS  # ten years, all steps together: every calendar of a client still has the time
+RUNG_S = 5.0  # a hundred thousand locks that end at once take less
+
+
+class Forward(Struct, frozen=True, forbid_unknown_fields=True):
+    """A step of the clock. ends_tokens: tokens that end by then do."""
+
+    forward_ms: Annotated[int, Meta(ge=0, le=FORWARD_LIMIT_MS)]
+    ends_tokens: bool = False
+
+
+async def show(gateway: Gateway, request: Request, match: Match) -> Response:
+    _check_profile(gateway, gateway)
+    return _state(gateway)
+
+
+async def forward_clock(gateway: Gateway, request: Request, match: Match) -> Response:
+    """Set the clock forward; answered when every timer that was due by then has rung."""
+    for each in gateway.process.gateways:
+        _check_profile(gateway, each)
+    clock = _clock(gateway)
+    step = await _read(gateway, request, Forward)
+    if clock.ahead.clock_ms + step.forward_ms > FORWARD_LIMIT_MS:
+        days = FORWARD_LIMIT_MS // DAY_MS
+        raise ServiceError(ARGUMENT_ERROR, f"The clock would be over {days} days ahead: start the service anew.")
+    clock.forward(step.forward_ms, ends_tokens=step.ends_tokens)
+    await clock.rung(limit_s=RUNG_S)
+    return _state(gateway)
+
+
+async def order_faults(gateway: Gateway, request: Request, match: Match) -> Response:
+    """From now on these strike, in the place of those before."""
+    _check_profile(gateway, gateway)
+    _clock(gateway)
+    gateway.order_faults(Faults(await _read(gateway, request, FaultRates), gateway.env))
+    return _state(gateway)
+
+
+async def end_faults(gateway: Gateway, request: Request, match: Match) -> Response:
+    _check_profile(gateway, gateway)
+    gateway.order_faults(None)
+    return _state(gateway)
+
+
+def _check_profile(asked: Gateway, gateway: Gateway) -> None:
+    """ServiceError unless a namespace is for development. asked: the one that was asked; no other is named."""
+    profile = gateway.settings.profile
+    if profile is not DEVELOPMENT:
+        name = f"'{gateway.settings.namespace}'" if gateway is asked else "another namespace of this service"
+        text = f"Test control is of the development profile alone: {name} has the profile {profile.name}."
+        raise ServiceError(NOT_ALLOWED, text)
+
+
+def _clock(gateway: Gateway) -> ServiceClock:
+    clock = gateway.process.clock
+    if clock is None:
+        text = "This service has several processes, each with a clock and links of its own: start it without --brokers."
+        raise ServiceError(NOT_IMPLEMENTED, text)
+    return clock
+
+
+async def _read(gateway: Gateway, request: Request, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(await read_body(gateway, request), type=kind)
+    except msgspec.MsgspecError as error:
+        raise ServiceError(ARGUMENT_ERROR, f"The body is not what it must be: {error}.") from None
+
+
+def _state(gateway: Gateway) -> Response:
+    faults = gateway.faults
+    told = None
+    if faults is not None:
+        struck = {fault.value: count for fault, count in faults.struck.items()}
+        told = {**msgspec.to_builtins(faults.rates), "seed": faults.seed, "struck": struck}
+    clock = {"now_ms": gateway.env.now_ms(), "ahead_ms": gateway.env.ahead.clock_ms}
+    body = json.dumps({"clock": clock, "faults": told}).encode()
+    return Response(200, body, "application/json", {"cache-control": "no-store"})
