@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.messaging_description import MessagingDescription, delivery_of, storage_of
+from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.rule_description import Rules
+from hubweir.namespace.topic_description import TopicDescription
 
 M = TypeVar("M", bound=MessagingDescription)
 
@@ -30,14 +32,20 @@ def replace_settings(known: M, context: ChangeContext, wanted: M, *, rules: Rule
         kind, "RequiresDuplicateDetection", old.requires_duplicate_detection, new.requires_duplicate_detection
     )
     if new.is_partitioned != old.is_partitioned:
-        if not context.profile.messaging.is_premium:
-            text = f"Partitioning cannot be changed for {kind}. Delete it, and create it anew."
-            raise ServiceError(ARGUMENT_ERROR, text)
-        # There the tier decides, whatever is asked for.
-        wanted = replace(wanted, storage=replace_fields(new, is_partitioned=old.is_partitioned))
+        is_premium = context.profile.messaging.is_premium
+        way_out = "The premium tier decides it" if is_premium else "Delete it, and create it anew"
+        raise ServiceError(ARGUMENT_ERROR, f"Partitioning cannot be changed for {kind}. {way_out}.")
     kept = {name: getattr(known, name) for name in _NO_SETTINGS if hasattr(known, name)}
     changed = replace(wanted, **kept, changed_at_ms=context.now_ms)
     return replace(changed, rules=known.rules if rules is None else rules).legal(context)
+
+
+def partitioned_as(known: MessagingDescription | None, wanted: M) -> M:
+    """What is wanted by somebody who says nothing of partitioning: what there is keeps it, what is new has none."""
+    if not isinstance(wanted, QueueDescription | TopicDescription):
+        return wanted
+    is_partitioned = known is not None and storage_of(known).is_partitioned
+    return replace(wanted, storage=replace_fields(wanted.storage, is_partitioned=is_partitioned))
 
 
 def _check_unchanged(kind: str, setting: str, known: bool, wanted: bool) -> None:

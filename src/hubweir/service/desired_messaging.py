@@ -18,7 +18,7 @@ from hubweir.config.emulator_messaging import subscription_rule, with_defaults, 
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.http.exchange import answer_of
 from hubweir.gateway.subscription_rule_management import check_rule
-from hubweir.namespace.messaging_changes import replace_settings
+from hubweir.namespace.messaging_changes import partitioned_as, replace_settings
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.names import DEFAULT_RULE
 from hubweir.namespace.resource_path import fold
@@ -79,6 +79,8 @@ async def _make(gateway: Gateway, new: M, properties: MessagingProperties) -> No
         await answer_of(partial(gateway.keeper.create, with_properties(new, properties)))
         return
     changed = with_properties(there.description, properties)
+    if gateway.namespace.profile.messaging.is_premium:
+        changed = partitioned_as(there.description, changed)  # as when it was made, the tier decides
     if changed != there.description:
         change = partial(replace_settings, wanted=changed)
         await answer_of(partial(gateway.keeper.change, new.name, kind, change))

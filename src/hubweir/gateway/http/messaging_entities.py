@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace as replace_fields
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
-
-from msgspec.structs import replace
 
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
 from hubweir.gateway.entity_counts import EntityCounts, FragmentAnswer, ask_counts, ask_fragments
@@ -51,8 +49,8 @@ from hubweir.gateway.http.rule_xml import read_subscription_rule, subscription_r
 from hubweir.gateway.http.strict_xml import Element, read_xml, refused
 from hubweir.gateway.subscription_rule_management import check_rule
 from hubweir.namespace.entity import Entity, EntityDescription
-from hubweir.namespace.messaging_changes import replace_settings
-from hubweir.namespace.messaging_description import MessagingDescription, storage_of
+from hubweir.namespace.messaging_changes import partitioned_as, replace_settings
+from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.names import check_subscription_name, check_subscription_rule_name
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.resource_path import fold
@@ -209,11 +207,15 @@ async def delete_rule(gateway: Gateway, request: Request, match: Match) -> Respo
 
 async def _put(gateway: Gateway, request: Request, wanted: WantedEntity[K]) -> Response:
     """Make an entity, or replace all settings of one that is there."""
-    if not knows_partitioning(request):
-        wanted = replace_fields(wanted, description=_partitioned_as_before(gateway, wanted.description))
+    kind: type[K] = type(wanted.description)
+    # What says nothing of partitioning asks for none; in the premium tier, for what the tier decided.
+    is_premium = gateway.namespace.profile.messaging.is_premium
+    if not knows_partitioning(request) or (is_premium and not wanted.says_partitioning):
+        there = gateway.namespace.find(wanted.description.name, kind)
+        known = None if there is None else there.description
+        wanted = replace(wanted, description=partitioned_as(known, wanted.description))
     change = is_change(request)
     check_forwarding(gateway, request, wanted.description)
-    kind: type[K] = type(wanted.description)
     if change:
         its = partial(replace_settings, wanted=wanted.description, rules=wanted.rules)
         made = await answer_of(partial(gateway.keeper.change, wanted.description.name, kind, its))
@@ -221,15 +223,6 @@ async def _put(gateway: Gateway, request: Request, wanted: WantedEntity[K]) -> R
         made = await answer_of(partial(gateway.keeper.create, wanted.new))
     entity = gateway.namespace.get(made.name, kind)
     return await entity_response(gateway, request, entity, 200 if change else 201)
-
-
-def _partitioned_as_before(gateway: Gateway, wanted: K) -> K:
-    """What a request of a version without partitioning wants: of that, nothing."""
-    if isinstance(wanted, QueueDescription | TopicDescription):
-        there = gateway.namespace.find(wanted.name, type(wanted))
-        is_partitioned = there is not None and storage_of(there.description).is_partitioned
-        return replace(wanted, storage=replace_fields(wanted.storage, is_partitioned=is_partitioned))
-    return wanted
 
 
 async def _entry_of(gateway: Gateway, request: Request, entity: Entity[K]) -> AtomEntry:

@@ -31,15 +31,20 @@ M = TypeVar("M", bound=MessagingDescription)
 NewKey = Callable[[], Secret]
 
 _DIGITS_LIMIT = 9
+_PARTITIONING = "EnablePartitioning"
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
 class WantedEntity(Generic[M]):
-    """What a request asks an entity to be. rules: None when it says nothing about them."""
+    """What a request asks an entity to be. rules: None when it says nothing about them.
+
+    says_partitioning: whether it says if the entity is to be partitioned.
+    """
 
     description: M
     rules: Rules | None
+    says_partitioning: bool = False
 
     @property
     def new(self) -> M:
@@ -51,13 +56,14 @@ def read_queue(element: Element, name: str, new_key: NewKey) -> WantedEntity[Que
     """element: QueueDescription. new_key: makes a key for a rule that comes without one. Raises ServiceError."""
     members = _Members(element)
     queue = QueueDescription(name, _delivery(members), _storage(members))
-    return WantedEntity(_common(members, queue), _rules(element, new_key))
+    return WantedEntity(_common(members, queue), _rules(element, new_key), bool(members.text(_PARTITIONING)))
 
 
 def read_topic(element: Element, name: str, new_key: NewKey) -> WantedEntity[TopicDescription]:
     """element: TopicDescription. As read_queue."""
     members = _Members(element)
-    return WantedEntity(_common(members, TopicDescription(name, _storage(members))), _rules(element, new_key))
+    topic = TopicDescription(name, _storage(members))
+    return WantedEntity(_common(members, topic), _rules(element, new_key), bool(members.text(_PARTITIONING)))
 
 
 def read_subscription(element: Element, name: str) -> WantedEntity[SubscriptionDescription]:
@@ -136,7 +142,7 @@ def _storage(members: _Members) -> StorageSettings:
         max_size_megabytes=members.number("MaxSizeInMegabytes", known.max_size_megabytes),
         requires_duplicate_detection=members.flag("RequiresDuplicateDetection", False),
         duplicate_window=members.duration("DuplicateDetectionHistoryTimeWindow", known.duplicate_window),
-        is_partitioned=members.flag("EnablePartitioning", False),
+        is_partitioned=members.flag(_PARTITIONING, False),
         is_express=members.flag("EnableExpress", False),
         support_ordering=members.flag("SupportOrdering", True),
         max_message_kilobytes=members.number("MaxMessageSizeInKilobytes", 0),

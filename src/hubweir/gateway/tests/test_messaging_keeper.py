@@ -262,8 +262,10 @@ def test_a_premium_entity_is_partitioned_whatever_was_asked_for() -> None:
     (entity,) = world.namespace.entities(QueueDescription)
     assert made.storage.is_partitioned and {each.store_index for each in entity.placements} == {0, 1}
     change = partial(replace_settings, wanted=QueueDescription("orders"))
-    changed = world.wait(partial(world.gateway.keeper.change, "orders", QueueDescription, change))
-    assert changed.storage.is_partitioned
+    refused = world.wait(partial(world.gateway.keeper.change, "orders", QueueDescription, change))
+    assert isinstance(refused, ServiceError) and "Partitioning cannot be changed" in refused.text
+    (entity,) = world.namespace.entities(QueueDescription)
+    assert entity.description == made
 
 
 def test_what_is_made_while_a_store_is_away_goes_to_the_others(stores: World) -> None:

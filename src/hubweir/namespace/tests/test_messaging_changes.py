@@ -12,7 +12,7 @@ from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.entity import Availability
 from hubweir.namespace.iso_duration import written_duration
-from hubweir.namespace.messaging_changes import replace_settings
+from hubweir.namespace.messaging_changes import partitioned_as, replace_settings
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.rights import Rights
@@ -85,10 +85,24 @@ def test_what_only_a_new_entity_may_be_given_does_not_change(
 
 
 @pytest.mark.parametrize(("known", "wanted"), [(True, False), (False, True)])
-def test_in_the_premium_tier_no_wish_changes_the_partitioning(known: bool, wanted: bool) -> None:
+def test_in_the_premium_tier_a_wish_for_other_partitioning_is_refused_too(known: bool, wanted: bool) -> None:
     context = replace_fields(CONTEXT, profile=PROFILES["premium"])
     topics = [TopicDescription("t", StorageSettings(is_partitioned=each)) for each in (known, wanted)]
-    assert replace_settings(topics[0], context, topics[1]).storage.is_partitioned is known
+    with pytest.raises(ServiceError) as refused:
+        replace_settings(topics[0], context, topics[1])
+    assert refused.value.condition is ARGUMENT_ERROR
+    assert refused.value.text == "Partitioning cannot be changed for Topic. The premium tier decides it."
+    assert replace_settings(topics[0], context, partitioned_as(topics[0], topics[1])).storage == topics[0].storage
+
+
+@pytest.mark.parametrize("is_partitioned", [True, False])
+def test_who_says_nothing_of_partitioning_gets_what_there_is(is_partitioned: bool) -> None:
+    storage = StorageSettings(is_partitioned=is_partitioned)
+    known, wanted = QueueDescription("q", storage=storage), QueueDescription("q", user_metadata="x")
+    assert partitioned_as(known, wanted) == replace(wanted, storage=storage)
+    assert partitioned_as(None, QueueDescription("q", storage=storage)) == QueueDescription("q")
+    subscription = SubscriptionDescription("t/Subscriptions/s")
+    assert partitioned_as(subscription, subscription) is subscription
 
 
 def test_a_change_is_held_to_the_ranges() -> None:

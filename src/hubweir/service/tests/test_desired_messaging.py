@@ -250,8 +250,11 @@ def test_two_tiers_stand_side_by_side_each_with_its_rules_under_its_own_host(tmp
 def test_a_file_that_names_the_tier_means_partitioned_queues_as_the_service_does(
     tmp_path: Path, namespace: dict[str, str], properties: dict[str, bool], partitioned: bool
 ) -> None:
-    found = start(tmp_path, write(tmp_path, Queues=queue(**properties), **namespace)).found
-    assert found["q"].storage.is_partitioned is partitioned
+    for at_start in ("first", "next"):
+        file = write(tmp_path, Queues=queue(**properties, UserMetadata=at_start), **namespace)
+        found = start(tmp_path, file).found
+        assert found["q"].storage.is_partitioned is partitioned
+        assert found["q"].user_metadata == at_start
 
 
 def test_what_the_official_emulator_has_not_is_off_there_and_what_is_there_stays_as_it_is(tmp_path: Path) -> None:

@@ -169,6 +169,26 @@ def test_a_version_from_before_partitioning_knows_none(stores: Http) -> None:
         assert len(fragments(stores.call("GET", f"/{path}/$Fragments"))) == 16
 
 
+@pytest.mark.parametrize("kind", [QUEUE, TOPIC])
+def test_an_update_with_other_partitioning_is_refused_in_the_premium_tier_too(kind: str) -> None:
+    """There it is always on: an update that says nothing of it means that. (contract "Service Bus", 9A, P3 and P4)"""
+    flag = "<EnablePartitioning>{}</EnablePartitioning>".format
+    with running_namespace(profile="premium") as namespace:
+        http = Http(namespace)
+        for name, asked in (("a", ""), ("b", flag("false")), ("c", flag("true"))):
+            made = http.call("PUT", f"/{name}", described(kind, asked))
+            assert (made.status, text(made.body, "EnablePartitioning")) == (201, "true")
+        refused = http.call("PUT", "/a", described(kind, flag("false")), **ANY)
+        assert refused.status == 400
+        assert detail(refused.body).startswith("SubCode=40000. Partitioning cannot be changed for ")
+        for asked in ("", flag(""), flag("true")):
+            changed = http.call(
+                "PUT", "/a", described(kind, f"<UserMetadata>{len(asked)}</UserMetadata>{asked}"), **ANY
+            )
+            assert (changed.status, text(changed.body, "EnablePartitioning")) == (200, "true")
+            assert text(changed.body, "UserMetadata") == str(len(asked))
+
+
 @pytest.mark.parametrize("asked", [1_024, 5_120, 10_240, 40_960])
 def test_a_size_that_was_told_may_be_sent_back_and_is_multiplied_once(stores: Http, asked: int) -> None:
     """(contract "Service Bus", 9A, P2)"""
