@@ -20,7 +20,7 @@ from simulated_streams import Network, StreamEnd
 
 from hubweir.alarms import Alarms
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands.broker_process import ProcessState, StandingAlarm
+from hubweir.broker.commands.broker_process import AskProcess, ProcessState
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.config.namespaces_at_start import NamespaceSettings
@@ -157,7 +157,7 @@ class BrokerPart:
         door = ProcessDoor(
             self._state,
             {index: self.store},
-            hear=partial(hear, self._alarms),
+            hear=lambda told: hear(self._alarms, told.elsewhere),
             take_clients=self._take_clients,
             let_clients_go=self._let_clients_go,
             measure=Scrape(self._counters, self._alarms, process=lambda: self.process, brokers=self._brokers).encoded,
@@ -275,7 +275,7 @@ class SupervisorPart:
                 on_change=self._changed.set,
                 on_ended=self._ended,
                 is_kept=self._is_open.is_set,
-                elsewhere=partial(self._alarms_elsewhere, index, alarms),
+                question=partial(self._question, index, alarms),
             )
             for index in range(BROKERS)
         ]
@@ -299,9 +299,9 @@ class SupervisorPart:
             assert not isinstance(ruled, ServiceError), ruled.text
         on_ready()
 
-    def _alarms_elsewhere(self, index: int, alarms: Alarms) -> tuple[StandingAlarm, ...]:
+    def _question(self, index: int, alarms: Alarms) -> AskProcess:
         others = (each.alarms for each in self.processes if each.index != index)
-        return tuple(dict.fromkeys(chain(standing(alarms), *others)))
+        return AskProcess(tuple(dict.fromkeys(chain(standing(alarms), *others))))
 
     def _way(self, path: Path) -> RemoteBroker:
         way = RemoteBroker(path, self._env)

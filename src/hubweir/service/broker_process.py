@@ -21,7 +21,7 @@ from pathlib import Path
 
 from hubweir.alarms import STORE_AWAY
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands.broker_process import ProcessState
+from hubweir.broker.commands.broker_process import AskProcess, ProcessState
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of
@@ -91,7 +91,7 @@ class BrokerProcess(Parts):
         self._ends.push_async_callback(stores.stop)
         self._stores = {store.index: store for store in await stores.start(start.own_stores)}
         own = {index: SharedBroker(store) for index, store in self._stores.items()}
-        away = {
+        away = self._away = {
             index: RemoteBroker(folder.broker(index), self._env) for index in range(start.stores) if index not in own
         }
         keeper = RemoteBroker(folder.keeper, self._env)
@@ -122,7 +122,7 @@ class BrokerProcess(Parts):
         door = ProcessDoor(
             self._state,
             self._stores,
-            hear=partial(hear, self.alarms),
+            hear=self._hear,
             take_clients=self._take_clients,
             let_clients_go=self._let_clients_go,
             measure=self._scrape.encoded,
@@ -168,21 +168,25 @@ class BrokerProcess(Parts):
             self._listeners.broker_gone(shared)
 
     def _broker_changed(self, store_index: int, broker: RemoteBroker) -> None:
-        if broker.is_up:
-            self._look_at(store_index, broker)
-        else:
+        if not broker.is_up:
             self._listeners.broker_gone(broker)
             self._env.call_later(TOLD_AFTER_MS, partial(self._look_at, store_index, broker))
 
     def _look_at(self, store_index: int, broker: RemoteBroker) -> None:
-        """Operators hear of a broker that stays away, and `/ready` says so at every process."""
-        about = f"store {store_folder(store_index)}"
-        if broker.is_up:
-            self.alarms.end(STORE_AWAY, about)
-        else:
-            self.alarms.begin(STORE_AWAY, about, "it is away, or the process that serves it is, which is started again")
+        """Operators hear of a broker that stays away, and `/ready` says so everywhere, until its logs are open."""
+        if not broker.is_up:
+            text = "it is away, or the process that serves it is, which is started again"
+            self.alarms.begin(STORE_AWAY, _about(store_index), text)
 
-    # What the supervisor asks for
+    # What the supervisor says and asks for
+
+    def _hear(self, told: AskProcess) -> None:
+        hear(self.alarms, told.elsewhere)
+        for store_index in told.opened:
+            if store_index in self._stores:
+                self._stores[store_index].opened()
+            elif self._away[store_index].is_up:
+                self.alarms.end(STORE_AWAY, _about(store_index))
 
     def _own_brokers(self) -> list[Broker]:
         return [store.broker for store in self._stores.values() if store.broker is not None]
@@ -224,6 +228,10 @@ class BrokerProcess(Parts):
                 self.ready = False
                 self._has_let_go = True
                 await self._listeners.close(grace_ms=self.settings.stop_grace_ms)
+
+
+def _about(store_index: int) -> str:
+    return f"store {store_folder(store_index)}"
 
 
 async def _run(start: ProcessStart, output: LogOutput) -> None:

@@ -1,4 +1,4 @@
-"""Whether a process answers, and follows the keeper: asked again and again, and told of alarms of the others.
+"""Whether a process answers, and follows the keeper: asked again and again, and told with it how the others are.
 
 One that says nothing for long is stalled. One that answers, takes clients and does not have the newest catalogs goes by
 rights that may be over; it is lost, too. Both are counted in questions, not in time: whoever asks may have been stopped
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hubweir.broker.commands.broker_process import AskProcess, ProcessState, StandingAlarm
+from hubweir.broker.commands.broker_process import AskProcess, ProcessState
 from hubweir.broker.commands.command import Answer
 from hubweir.env import Env, Timer
 from hubweir.gateway.brokers import BrokerClient
@@ -32,15 +32,15 @@ class Heartbeat:
         *,
         on_state: Callable[[], None] = lambda: None,
         is_kept: Callable[[], bool] = lambda: True,
-        elsewhere: Callable[[], tuple[StandingAlarm, ...]] = tuple,
+        question: Callable[[], AskProcess] = AskProcess,
     ) -> None:
-        """on_state: called whenever it answered. is_kept: the keeper can be followed. elsewhere: see AskProcess."""
+        """on_state: called whenever it answered. is_kept: the keeper can be followed. question: tells it of others."""
         self._env = env
         self._door = door
         self._on_lost = on_lost
         self._on_state = on_state
         self._is_kept = is_kept
-        self._elsewhere = elsewhere
+        self._question = question
         self._unfollowed = 0
         self._is_asked = False
         self._silent = 0
@@ -73,7 +73,7 @@ class Heartbeat:
         self._timer = self._env.call_later(BEAT_MS, self._beat)
         if not self._is_asked:
             self._is_asked = True
-            self._door.submit(AskProcess(self._elsewhere()), self._answered)
+            self._door.submit(self._question(), self._answered)
 
     def _lose(self, why: str) -> None:
         self._timer = None

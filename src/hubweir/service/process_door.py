@@ -11,7 +11,6 @@ from hubweir.broker.commands.broker_process import (
     MarkStore,
     MeasuresTaken,
     ProcessState,
-    StandingAlarm,
     TakeClients,
 )
 from hubweir.broker.commands.command import Answer, Command, Push
@@ -25,7 +24,7 @@ from hubweir.service.served_store import ServedStore, mark_store
 class ProcessDoor:
     """A target of commands (broker/server.py). state: asked at each AskProcess. stores: of the process, by index.
 
-    hear: told of the alarms of other processes.
+    hear: told of the other processes with each AskProcess.
     """
 
     def __init__(
@@ -33,7 +32,7 @@ class ProcessDoor:
         state: Callable[[], ProcessState],
         stores: Mapping[int, ServedStore],
         *,
-        hear: Callable[[tuple[StandingAlarm, ...]], None],
+        hear: Callable[[AskProcess], None],
         take_clients: Callable[[], Awaitable[None]],
         let_clients_go: Callable[[], Awaitable[None]],
         measure: Callable[[], Awaitable[bytes]],
@@ -49,8 +48,8 @@ class ProcessDoor:
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
         match command:
-            case AskProcess(elsewhere=elsewhere):
-                self._hear(elsewhere)
+            case AskProcess():
+                self._hear(command)
                 on_answer(self._state())
             case TakeClients():
                 self._tasks.start(self._answer_when(self._take_clients(), on_answer), name="take clients")

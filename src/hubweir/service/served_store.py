@@ -2,8 +2,8 @@
 
 A store is *away* while its folder is missing or cannot be read, locked or understood: a disk that is not mounted, or
 died. The others are served meanwhile, an alarm stands, and it is looked for again, after 1 s and then ever later, up to
-every 5 s. What is asked of its broker is refused as known. Looks at its disk are made on threads of its own, so that a
-disk that hangs holds up nobody else.
+every 5 s. What is asked of its broker is refused as known. When it is there again, the alarm stands until its logs are
+open, too. Looks at its disk are made on threads of its own, so that a disk that hangs holds up nobody else.
 
 After a crash: a folder that catalogs name logs in is never made anew; a store that is new is.
 """
@@ -105,6 +105,11 @@ class ServedStore:
             self._is_kept_away = False
             self.start()
 
+    def opened(self) -> None:
+        """Its logs are open, or an alarm of each says why not: all of it is served again. Nothing while it is away."""
+        if self.is_up:
+            self._alarms.end(STORE_AWAY, self._about)
+
     # As a client of its broker (gateway/brokers.py)
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
@@ -137,13 +142,14 @@ class ServedStore:
         except (HubweirError, OSError) as error:
             self._stay_away(error)
             return
+        if self.problem is not None:
+            self._alarms.begin(STORE_AWAY, self._about, "it is there again, and its logs are being opened")
         self.problem = None
         self.broker = broker
         broker.on_push = self._push
         broker.start()
         self._retry_ms = FIRST_RETRY_MS
         self._has_logs = True
-        self._alarms.end(STORE_AWAY, self._about)
         self._tell()
 
     def _stay_away(self, error: Exception) -> None:

@@ -86,6 +86,7 @@ class Service(Parts):
         self.process.clock = self._env.clock
         for store in self.stores:
             store.on_change(self._store_changed)
+            self._store_changed(store)  # it may have come already
         if self.stores:
             self.process.supervisor = StoresDoor(self.stores, lambda: self._listeners.connection_count)
         self._listeners = self._new_listeners()
@@ -119,13 +120,27 @@ class Service(Parts):
         return [self.broker]
 
     def _store_changed(self, store: ServedStore) -> None:
-        """A store came while gateways serve: what is placed on it is opened."""
-        if store.is_up:
-            for gateway in self.process.gateways:
-                assert isinstance(gateway.keeper, CatalogKeeper), "this process keeps its catalogs"
-                assert isinstance(gateway.units, NamespaceUnits), "and its units"
-                gateway.units.broker_came(store)
-                gateway.keeper.open_stores((store.index,), _log_problems)
+        """A store came: what is placed on it is opened for the gateways that there are; later ones do so themselves."""
+        if not store.is_up:
+            return
+        gateways, broker = tuple(self.process.gateways), store.broker
+        left = len(gateways)
+        if not gateways:
+            store.opened()
+
+        def opened(problems: Sequence[ServiceError]) -> None:
+            nonlocal left
+            left -= 1
+            for problem in problems:
+                logger.error("not served yet: %s", problem.text)
+            if not left and store.broker is broker:  # else it went meanwhile
+                store.opened()
+
+        for gateway in gateways:
+            assert isinstance(gateway.keeper, CatalogKeeper), "this process keeps its catalogs"
+            assert isinstance(gateway.units, NamespaceUnits), "and its units"
+            gateway.units.broker_came(store)
+            gateway.keeper.open_stores((store.index,), opened)
 
     async def _reach(self, broker: CommandTarget, by_call: BrokerClient) -> BrokerClient:
         """The gateways' way to a broker: a call, or all through bytes on a socket pair, to prove that both do."""
@@ -139,8 +154,3 @@ class Service(Parts):
             end.setblocking(False)
             await connect(end, driver)
         return near
-
-
-def _log_problems(problems: Sequence[ServiceError]) -> None:
-    for problem in problems:
-        logger.error("not served yet: %s", problem.text)

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from hubweir.broker.commands.broker_process import (
+    AskProcess,
     BrokerFault,
     LetClientsGo,
     MarkStore,
@@ -60,15 +61,15 @@ class SupervisedProcess:
         on_change: Callable[[], None],
         on_ended: Callable[[SupervisedProcess], None],
         is_kept: Callable[[], bool] = lambda: True,
-        elsewhere: Callable[[], tuple[StandingAlarm, ...]] = tuple,
+        question: Callable[[], AskProcess] = AskProcess,
     ) -> None:
         """door, brokers: the ways to the process itself and to the brokers that it has, connected by whoever made them;
         stores: of those.
 
         spawn: starts it, and says under which process id. on_up: of these of its stores; waited for when the process
         can be reached, before it takes clients, and later whenever one of them comes. is_kept: the keeper can be
-        followed. on_change: called when it serves, and whenever `is_up` may be another thing. elsewhere: the alarms of
-        all other processes.
+        followed. on_change: called when it serves, and whenever `is_up` may be another thing. question: what it is
+        asked twice a second, with what it is told of the other processes.
         """
         self.index = index
         self.process_id = 0
@@ -83,7 +84,7 @@ class SupervisedProcess:
         self._on_change = on_change
         self._on_ended = on_ended
         self._is_kept = is_kept
-        self._elsewhere = elsewhere
+        self._question = question
         self._has_opened = False  # in this life, what was there
         self._tasks = Tasks(f"broker process {index}")
         self._is_stopping = False
@@ -201,7 +202,7 @@ class SupervisedProcess:
             self._lost,
             on_state=self._told_state,
             is_kept=self._is_kept,
-            elsewhere=self._elsewhere,
+            question=self._question,
         )
         heart.start()
         # Its end is noticed whatever is waited for: its logs may wait for processes that are not there yet.

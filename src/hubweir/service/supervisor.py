@@ -19,12 +19,13 @@ import asyncio
 import logging
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from hubweir.broker.commands.broker_process import StandingAlarm
+from hubweir.broker.commands.broker_process import AskProcess
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
@@ -76,6 +77,8 @@ class Supervisor(Parts):
         self._tasks = Tasks("supervisor")
         self._changed = asyncio.Event()
         self._is_open = asyncio.Event()  # gateways are there, and had the logs opened
+        self._opened: set[int] = set()  # stores whose brokers are up, and were told to open their logs, and answered
+        self._changes = Counter[int]()  # how often the broker of a store came or went
         self._failed: int | None = None  # the index of a process that ended during the start
 
     @classmethod
@@ -165,6 +168,8 @@ class Supervisor(Parts):
     def _reach(self) -> tuple[SharedBroker, list[RemoteBroker]]:
         """The keeper behind its socket, which nobody can connect to yet, and the ways to all brokers."""
         ways = [self._way(self._folder.broker(index)) for index in range(self._stores)]
+        for index, way in enumerate(ways):
+            way.on_change(partial(self._broker_changed, index))
         self.process = self._new_process(Brokers(ways, own=()), self._new_id())
         self._keeper = KeeperServer(self.process)
         door = SupervisorDoor(self._keeper, lambda: self.processes, self._scrape.encoded, self.alarms)
@@ -188,7 +193,7 @@ class Supervisor(Parts):
                 on_ended=self._ended,
                 on_change=self._changed.set,
                 is_kept=self._is_open.is_set,
-                elsewhere=partial(self._alarms_elsewhere, index),
+                question=partial(self._question, index),
             )
             for index in range(count)
         )
@@ -229,12 +234,20 @@ class Supervisor(Parts):
     async def _open_logs(self, stores: Sequence[int]) -> None:
         """Have all logs opened that lie in these stores, and tell their brokers what those before were told."""
         await self._is_open.wait()
+        changes = self._changes.copy()
         for gateway in self.process.gateways:
             assert isinstance(gateway.keeper, CatalogKeeper) and isinstance(gateway.units, NamespaceUnits)
             for problem in await answer(partial(gateway.keeper.open_stores, stores)):
                 logger.error("not served yet: %s", problem.text)
             for store in stores:
                 gateway.units.broker_came(self.process.brokers.of_store(store))
+        for store in stores:
+            if self.process.brokers.of_store(store).is_up and self._changes[store] == changes[store]:
+                self._opened.add(store)
+
+    def _broker_changed(self, store: int, _: RemoteBroker) -> None:
+        self._changes[store] += 1
+        self._opened.discard(store)
 
     def _named_stores(self) -> frozenset[int]:
         """The stores in which catalogs name logs, now."""
@@ -247,10 +260,10 @@ class Supervisor(Parts):
             for placement in entity.placements
         )
 
-    def _alarms_elsewhere(self, index: int) -> tuple[StandingAlarm, ...]:
-        """What stands here, and in all broker processes but one."""
+    def _question(self, index: int) -> AskProcess:
+        """What a broker process is asked, and told: what stands here and in the others, and which stores are open."""
         others = (each.alarms for each in self.processes if each.index != index)
-        return tuple(dict.fromkeys(chain(standing(self.alarms), *others)))
+        return AskProcess(tuple(dict.fromkeys(chain(standing(self.alarms), *others))), tuple(sorted(self._opened)))
 
     def _ended(self, process: SupervisedProcess) -> None:
         self._keeper.gone(process.process_id)

@@ -49,9 +49,14 @@ class ProcessState(Answer, frozen=True):
 
 @command(17, ProcessState)
 class AskProcess(ProcessCommand, frozen=True):
-    """How it is. Whoever does not answer for long is stalled. elsewhere: the alarms of all other processes."""
+    """How it is. Whoever does not answer for long is stalled.
+
+    elsewhere: the alarms of all other processes. opened: the messaging stores, of any process, whose logs are open, or
+    have an alarm each that says why not.
+    """
 
     elsewhere: tuple[StandingAlarm, ...] = ()
+    opened: tuple[int, ...] = ()
 
 
 @command(18, Done)

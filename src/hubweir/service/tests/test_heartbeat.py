@@ -45,7 +45,7 @@ def test_a_process_that_answers_lives_for_ever() -> None:
     assert len(door.questions) >= 2 * START_BEATS
 
 
-def test_each_question_tells_the_alarms_of_the_others_as_they_are_then() -> None:
+def test_each_question_tells_how_the_others_are_then() -> None:
     env, told, asked = SimulatedEnv(1), list[StandingAlarm](), list[Command]()
 
     class Answering:
@@ -53,7 +53,7 @@ def test_each_question_tells_the_alarms_of_the_others_as_they_are_then() -> None
             asked.append(command)
             on_answer(STATE)
 
-    heart = Heartbeat(env, Answering(), print, elsewhere=lambda: tuple(told))  # type: ignore[arg-type]
+    heart = Heartbeat(env, Answering(), print, question=lambda: AskProcess(tuple(told)))  # type: ignore[arg-type]
     heart.start()
     env.run_for(BEAT_MS)
     told.append(StandingAlarm("disk-full", "store-2"))

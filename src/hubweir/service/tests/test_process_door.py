@@ -30,7 +30,7 @@ class Process:
         self.go_on = asyncio.Event()
         self.error: Exception | None = None
         self.did: list[str] = []
-        self.heard: list[tuple[StandingAlarm, ...]] = []
+        self.heard: list[AskProcess] = []
         self.door = ProcessDoor(
             lambda: STATE,
             {},
@@ -66,9 +66,9 @@ def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
 
 @on_a_loop
 async def test_it_says_at_once_how_it_is() -> None:
-    process, full = Process(), (StandingAlarm("disk-full", "store-2"),)
-    assert process.ask(AskProcess(full)) == process.ask(AskProcess()) == [STATE]
-    assert process.heard == [full, ()], "and hears each time how the others are"
+    process, full = Process(), AskProcess((StandingAlarm("disk-full", "store-2"),), (1, 2))
+    assert process.ask(full) == process.ask(AskProcess()) == [STATE]
+    assert process.heard == [full, AskProcess()], "and hears each time how the others are"
 
 
 @on_a_loop

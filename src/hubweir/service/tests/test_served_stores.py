@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hubweir.alarms import STORE_AWAY
+from hubweir.broker.residents import Residents
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.client.receiver import Receiver, address_of
@@ -236,6 +237,52 @@ def test_another_engine_serves_several_stores_too(tmp_path: Path) -> None:
 
     run_on("asyncio", start([b"one"]))
     run_on("asyncio", start([b"one", b"two"]))
+
+
+def test_a_store_that_came_back_is_ready_when_its_logs_are_open_and_not_before(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, stores=2))
+        await create_hub(service, "orders", 8)
+        store = service.stores[1]
+        await done(store.take_away)
+        seen: list[tuple[bool, int]] = []  # at each change: whether it blocks, and how many logs of it are open
+
+        def look(_: object = None) -> None:
+            count = 0 if store.broker is None else len(store.broker._residents.by_log_id)
+            seen.append((service.alarms.blocks, count))
+
+        end, add = service.alarms.end, Residents.add
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(service.alarms, "end", lambda kind, about: (end(kind, about), look()))
+            patch.setattr(Residents, "add", lambda self, resident: (add(self, resident), look()))
+            store.on_change(look)
+            store.bring_back()
+            await until(lambda: not service.alarms.blocks)
+        assert seen[0] == (True, 0) and seen[-1] == (False, 4)
+        assert all(blocks or count == 4 for blocks, count in seen), seen
+        await done(store.take_away)
+        assert not await asyncio.to_thread(is_ready, service), "and when it goes again, it says so again"
+        await service.stop()
+
+    run_on("asyncio", scenario())
+
+
+def test_a_store_that_goes_while_its_logs_are_being_opened_is_away(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, stores=2))
+        await create_hub(service, "orders", 8)
+        store = service.stores[1]
+        await done(store.take_away)
+        left: list[None] = []
+        store.on_change(lambda store: store.take_away(lambda: left.append(None)) if store.is_up else None)
+        store.bring_back()
+        await until(lambda: bool(left))
+        await asyncio.sleep(0.1)
+        [alarm] = [each for each in service.alarms.current() if each.kind is STORE_AWAY]
+        assert "was taken away" in alarm.text and not await asyncio.to_thread(is_ready, service)
+        await service.stop()
+
+    run_on("asyncio", scenario())
 
 
 def test_a_store_that_comes_back_caps_partitions_as_the_others_do(tmp_path: Path) -> None:
