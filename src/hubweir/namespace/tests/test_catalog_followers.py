@@ -211,3 +211,17 @@ def test_of_several_each_dies_at_its_own_time(watched: Watched) -> None:
     assert watched.dead == [ONE]
     watched.env.run_for(1)
     assert watched.dead == [ONE, TWO]
+
+
+def test_one_that_left_is_dead_in_time_though_nothing_else_rings(watched: Watched) -> None:
+    """It has all, so that no time of another kind ran for it."""
+    watched.came(ONE, TWO)
+    watched.env.run_for(3 * APPLY_LIMIT_MS)
+    watched.followers.left(TWO)
+    watched.env.run_for(APPLY_LIMIT_MS - 1)
+    assert watched.dead == []
+    watched.env.run_for(1)
+    assert watched.dead == [TWO]
+    watched.change()
+    watched.followers.applied(ONE, 1)
+    assert watched.answered == [1], "nobody waits for it"
