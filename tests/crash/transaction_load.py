@@ -1,9 +1,8 @@
 """Load for the kill tests of transactions: tokens that clients move from entity to entity until the server is gone.
 
-A token is a message that says how often it was moved. One transaction completes some where they are and sends each on,
-one hop further, to any queue or topic; some transactions are rolled back. Whatever happens to the server, every token
-is in one place, and there is no other copy of it. A ledger knows where each may be; after a commit that nobody answered
-that is where it was, or where it was sent.
+A token is a message that says which move brought it where it is. One transaction completes some where they are and
+sends each on, to any queue or topic; some transactions are rolled back. Whatever happens to the server, every token is
+in one place, and there is no other copy of it, and a transaction is done whole or not at all (token_ledger.py).
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from hubweir.errors import MESSAGE_LOCK_LOST, SERVER_BUSY, TRANSACTION_ROLLED_BA
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.testing.history_values import Violation
+from hubweir.testing.token_ledger import Move, TokenLedger, TokenPlace
 
 # What tokens are sent to, and where they are received.
 PLACES = {"one": "one", "two": "two", "news": "news/Subscriptions/all"}
@@ -32,43 +32,6 @@ MOVED_AT_ONCE = 3
 WAIT_S = 20.0
 COMMON = {"LockDuration": "PT1M", "MaxDeliveryCount": "1000"}
 
-State = tuple[str, int]  # an entity that is sent to, and how many hops it took
-
-
-class Ledger:
-    """Where each token may be."""
-
-    def __init__(self) -> None:
-        self.possible: dict[int, set[State]] = {token: {("one", 0)} for token in range(TOKENS)}
-
-    def may_become(self, token: int, state: State) -> None:
-        """A commit is asked for that moves it there."""
-        self.possible[token].add(state)
-
-    def moved(self, token: int, state: State) -> None:
-        """The commit was answered: it is there, or was moved on since."""
-        self.possible[token] = {each for each in self.possible[token] if each[1] >= state[1]}
-
-    def stayed(self, token: int, state: State) -> None:
-        """The commit was refused: it never was there."""
-        self.possible[token].discard(state)
-
-    def seen(self, token: int, state: State) -> None:
-        """Somebody was given it there: it is nowhere else."""
-        if state not in self.possible[token]:
-            raise Violation(f"P12: token {token} is at {state}, where only {self.possible[token]} can be")
-        self.possible[token] = {state}
-
-    def left(self, found: list[tuple[int, State]]) -> set[int]:
-        """These are all that there are, with no client at work. Returns the tokens that are missing."""
-        once = dict(found)
-        if len(once) < len(found):
-            doubled = sorted(token for token in once if sum(each == token for each, _ in found) > 1)
-            raise Violation(f"P12: tokens {doubled} are there more than once")
-        for token, state in found:
-            self.seen(token, state)
-        return set(self.possible) - set(once)
-
 
 class TransactionLoad:
     """All clients over all lives of a server."""
@@ -76,7 +39,7 @@ class TransactionLoad:
     def __init__(self, target: str, seed: int) -> None:
         self._target = target
         self._random = random.Random(seed)
-        self.ledger = Ledger()
+        self.ledger = TokenLedger(TOKENS, "one")
         self.counts = {"committed": 0, "rolled back": 0, "refused": 0, "unknown": 0}
         self._is_ending = False
 
@@ -140,23 +103,24 @@ class TransactionLoad:
         run = await receiver.receive(self._random.randint(1, MOVED_AT_ONCE), max_wait_s=0.3)
         if not len(run):
             return
-        tokens = [_token(each) for each in run]
-        for token, hops in tokens:
-            self.ledger.seen(token, (place, hops))
-        moves = [(token, (self._random.choice(list(PLACES)), hops + 1)) for token, hops in tokens]
+        origins = {token: TokenPlace(place, moved) for token, moved in map(_token, run)}
+        for token, origin in origins.items():
+            self.ledger.seen(token, origin)
+        number = self.ledger.new_move()
+        move: Move | None = None
+        goals = {token: TokenPlace(self._random.choice(list(PLACES)), number) for token in origins}
         try:
             async with client.transaction() as transaction:
                 is_sent_first = self._random.random() < 0.5
                 if not is_sent_first:
                     await receiver.complete(run, transaction=transaction)
-                for token, (destination, hops) in moves:
-                    await client.sender(destination).send(_body(token, hops), transaction=transaction)
+                for token, goal in goals.items():
+                    await client.sender(goal.entity).send(_body(token, number), transaction=transaction)
                 if is_sent_first:
                     await receiver.complete(run, transaction=transaction)
                 if self._random.random() < 0.15:
                     raise _RolledBack
-                for token, state in moves:
-                    self.ledger.may_become(token, state)
+                move = self.ledger.moving(origins, goals)
         except _RolledBack:
             self.counts["rolled back"] += 1
             await receiver.abandon(run)
@@ -165,16 +129,16 @@ class TransactionLoad:
         except ServiceError as error:
             if error.condition is not TRANSACTION_ROLLED_BACK:
                 raise
-            for token, state in moves:
-                self.ledger.stayed(token, state)
+            if move is not None:
+                self.ledger.stayed(move)
             self.counts["refused"] += 1
             await receiver.abandon(run)
         else:
-            for token, state in moves:
-                self.ledger.moved(token, state)
+            assert move is not None
+            self.ledger.moved(move)
             self.counts["committed"] += 1
 
-    async def _left(self, client: QueueClient) -> list[tuple[int, State]]:
+    async def _left(self, client: QueueClient) -> list[tuple[int, TokenPlace]]:
         """All tokens that are anywhere, dead letters too."""
         found = []
         for place, path in PLACES.items():
@@ -182,8 +146,7 @@ class TransactionLoad:
                 receiver = client.receiver(path, QueueReceiverOptions(sub_queue=sub_queue))
                 next_number = 1
                 while run := await receiver.peek(250, from_sequence_number=next_number):
-                    read = map(_token, run)
-                    found += [(token, (place, hops)) for token, hops in read]
+                    found += [(token, TokenPlace(place, moved)) for token, moved in map(_token, run)]
                     next_number = run[-1].sequence_number + 1
         return found
 
@@ -192,10 +155,10 @@ class _RolledBack(Exception):
     """Ends a transaction's block."""
 
 
-def _body(token: int, hops: int) -> bytes:
-    return b"%d|%d" % (token, hops)
+def _body(token: int, move: int) -> bytes:
+    return b"%d|%d" % (token, move)
 
 
 def _token(message: ReceivedMessage) -> tuple[int, int]:
-    token, hops = (message.body or b"").split(b"|")
-    return int(token), int(hops)
+    token, move = (message.body or b"").split(b"|")
+    return int(token), int(move)
