@@ -4,7 +4,9 @@ A kind has the wording of its line, with a field in each pair of braces; a part 
 it is missing. So people read a text, and programs read the same fields as JSON. service/log_output.py prints both, and
 at most `per_minute` lines of a kind: a flood of one kind hides no other.
 
-No field is a key, a token or a body. What peers chose is printed without control characters, and cut in its middle.
+No field is a key, a token or a body. Where a peer gave one as the name of something, such as a connection string in the
+place of a hub's name, it is printed as (secret). What peers chose is printed without control characters, and cut in its
+middle.
 Nothing is said for each event: a line is of a connection, a file, a refusal.
 """
 
@@ -21,6 +23,11 @@ TEXT_LIMIT = 1_024  # characters of one field
 Value: TypeAlias = str | int | float | None
 _PARTS = re.compile(r"\[([^\]]*)\]")
 _FIELD = re.compile(r"\{(\w+)")
+# What looks like a key, a signature or a JSON Web Token, also where it is percent-encoded.
+_SECRETS = re.compile(
+    r"((?:shared ?access ?key|account ?key|password|\bsig)(?:=|%3d))[^\s;&,'\"]+|\beyJ[\w-]+\.[\w-]+\.[\w-]+",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,8 @@ class Line:
 
 
 def plain(text: str) -> str:
-    """A text for one line: no control characters; its beginning and its end when it is long."""
+    """A text for one line: no secrets, no control characters; its beginning and its end when it is long."""
+    text = _SECRETS.sub(lambda found: f"{found[1] or ''}(secret)", text)
     half = TEXT_LIMIT // 2
     if len(text) > TEXT_LIMIT:
         text = f"{text[:half]} … {text[-half:]}"  # of a refusal, the end is the reference

@@ -8,7 +8,7 @@ another.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
@@ -174,11 +174,11 @@ class Gateway:
         """How many connections are this namespace's, those of other processes as of the newest lease of units."""
         return len(self._connections) + self.units.other_connections
 
-    def measure(self, samples: Samples) -> None:
-        """Say what this process does for the namespace."""
+    def measure(self, samples: Samples) -> Iterator[None]:
+        """Say what this process does for the namespace, a part of it a step, as Broker.measure."""
         name = self.settings.namespace
         samples[ACTIVE_CONNECTIONS][name,] += len(self._connections)
-        self.traffic.measure(samples)
+        yield from self.traffic.measure(samples)
 
     def connection_came(self, connection: GatewayConnection) -> None:
         """A connection is this namespace's from now on."""

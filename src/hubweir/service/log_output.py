@@ -1,7 +1,8 @@
 """The log of a service, as it is printed: one line a record, as text for people or as JSON for programs.
 
 Lines of the table (service_log.py) bear the name of their kind, all others that of their module; what is no line of
-ours is printed from a warning on. Of one kind the log takes so many lines a minute (line_limit.py).
+ours is printed from a warning on. Of one kind the log takes so many lines a minute (line_limit.py); of lines without a
+kind, those that one statement of the program says are one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from hubweir.service.line_limit import WINDOW_S, LineLimit
-from hubweir.service_log import MANY, Line
+from hubweir.service_log import MANY, Line, plain
 
 # A line that is no kind's is one of few that nobody floods with; a start with a thousand broken logs has as many.
 OTHER_LINES = MANY
@@ -82,7 +83,8 @@ class LogOutput(logging.StreamHandler[TextIO]):
         if isinstance(line, Line):
             limit, key = line.kind.per_minute, (line.kind.name, line.sort, record.levelno)
         else:
-            limit, key = OTHER_LINES, (record.name, str(line), record.levelno)
+            limit, key = OTHER_LINES, (record.name, _statement(record), record.levelno)
+            record = _plain_record(record)
         if limit == 0 or self._limit.takes(key, limit, now_s):
             super().emit(record)
 
@@ -126,6 +128,20 @@ def begin_log(level: str, log_format: str, *, process: int | None = None) -> Log
     root.setLevel(max(LEVELS[level], logging.WARNING))
     logging.getLogger("hubweir").setLevel(LEVELS[level])
     return output
+
+
+def _statement(record: logging.LogRecord) -> str:
+    """Which statement says a line, for people: its wording, or its place where a library puts the whole text together,
+    as asyncio does: there is no end of such texts.
+    """
+    return str(record.msg) if record.args else f"{record.filename}:{record.lineno}"
+
+
+def _plain_record(record: logging.LogRecord) -> logging.LogRecord:
+    """One line, whatever is in its text. A copy: others may print it, too."""
+    copied = logging.makeLogRecord(record.__dict__)
+    copied.msg, copied.args = plain(record.getMessage()), None
+    return copied
 
 
 def _kind_of(record: logging.LogRecord) -> str:

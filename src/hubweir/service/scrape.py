@@ -44,10 +44,14 @@ ANSWER_S = 1.0
 _BEGAN_S = time.time()
 
 
-class _Measured(msgspec.Struct, array_like=True):
-    """Samples as they travel. series: by the metric's name, label values and value of each sample."""
+# Samples that are written or read in one turn of the loop, metric by metric: 2 us each.
+TRAVEL_AT_ONCE = 1_000
 
-    series: dict[str, list[tuple[tuple[str, ...], int | float]]]
+
+class _Measured(msgspec.Struct, array_like=True):
+    """Samples as they travel. series: by the metric's name, the document of its rows, which is made and read alone."""
+
+    series: dict[str, msgspec.Raw]
     latencies: dict[str, tuple[list[int], float]]
 
 
@@ -77,7 +81,8 @@ class Scrape:
             for _ in broker.measure(samples):
                 await asyncio.sleep(0)
         for gateway in self._process().gateways:
-            gateway.measure(samples)
+            for _ in gateway.measure(samples):
+                await asyncio.sleep(0)
             if isinstance(gateway.units, NamespaceUnits):  # whoever keeps the catalog says it, once
                 samples[THROUGHPUT_UNITS][gateway.settings.namespace,] += gateway.units.admission.units or 0
         samples.count(self._counters)
@@ -99,7 +104,7 @@ class Scrape:
 
     async def encoded(self) -> bytes:
         """As `own`, for another process."""
-        return encode(await self.own())
+        return await encode(await self.own())
 
 
 async def scrape_all(own_name: str, own: Scrape, others: Mapping[str, Path], env: Env) -> list[ProcessSamples]:
@@ -134,28 +139,38 @@ async def _ask(path: Path, env: Env) -> Samples | None:
         return None
     finally:
         await way.stop()
-    return decode(answer.document) if isinstance(answer, MeasuresTaken) else None
+    return await decode(answer.document) if isinstance(answer, MeasuresTaken) else None
 
 
-def encode(samples: Samples) -> bytes:
-    """Samples as bytes, for a process of the same version."""
-    return msgspec.msgpack.encode(
-        _Measured(
-            {metric.name: list(series.items()) for metric, series in samples.items()},
-            {metric.name: (latency.buckets, latency.sum_s) for metric, latency in samples.latencies.items()},
-        )
-    )
+async def encode(samples: Samples) -> bytes:
+    """Samples as bytes, for a process of the same version. The loop has its turns meanwhile."""
+    series, done = {}, 0
+    for metric, its in samples.items():
+        series[metric.name] = msgspec.Raw(msgspec.msgpack.encode(list(its.items())))
+        done = await _give_turn(done + len(its))
+    latencies = {metric.name: (latency.buckets, latency.sum_s) for metric, latency in samples.latencies.items()}
+    return msgspec.msgpack.encode(_Measured(series, latencies))
 
 
-def decode(document: bytes | memoryview) -> Samples:
-    """What `encode` wrote."""
-    measured, samples = msgspec.msgpack.decode(document, type=_Measured), Samples()
+async def decode(document: bytes | memoryview) -> Samples:
+    """What `encode` wrote. The loop has its turns meanwhile."""
+    measured, samples, done = msgspec.msgpack.decode(document, type=_Measured), Samples(), 0
     for name, rows in measured.series.items():
-        samples[BY_NAME[name]].update(rows)
+        its = msgspec.msgpack.decode(rows, type=list[tuple[tuple[str, ...], int | float]])
+        samples[BY_NAME[name]].update(its)
+        done = await _give_turn(done + len(its))
     for name, (buckets, sum_s) in measured.latencies.items():
         latency = samples.latencies[BY_NAME[name]] = Latency()
         latency.buckets, latency.sum_s = buckets, sum_s
     return samples
+
+
+async def _give_turn(done: int) -> int:
+    """How many samples were done since the loop had its turn: now, when they are many."""
+    if done < TRAVEL_AT_ONCE:
+        return done
+    await asyncio.sleep(0)
+    return 0
 
 
 def _resident_bytes() -> int | None:

@@ -50,6 +50,24 @@ def test_what_a_peer_chose_makes_no_line_of_its_own_and_a_long_text_keeps_its_en
     assert plain("x" * TEXT_LIMIT) == "x" * TEXT_LIMIT
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Endpoint=sb://h/;SharedAccessKeyName=n;SharedAccessKey=a+b/c==;EntityPath=e",
+         "Endpoint=sb://h/;SharedAccessKeyName=n;SharedAccessKey=(secret);EntityPath=e"),
+        ("SharedAccessSignature sr=h&sig=ab%2Bc%3D&se=1&skn=n", "SharedAccessSignature sr=h&sig=(secret)&se=1&skn=n"),
+        ("sharedaccesskey%3Dabc%3D%3D&x", "sharedaccesskey%3D(secret)&x"),
+        ("AccountKey=xyz==;EndpointSuffix=s", "AccountKey=(secret);EndpointSuffix=s"),
+        ("queue 'eyJhbGciOi.eyJzdWIi.sig-nature_1'", "queue '(secret)'"),
+        ("'SharedAccessKey=k'", "'SharedAccessKey=(secret)'"),
+        ("SharedAccessKey=" + "k" * 5_000, "SharedAccessKey=(secret)"),
+        ("design=7, signal=8, sr=h", "design=7, signal=8, sr=h"),
+    ],
+)  # fmt: skip
+def test_what_looks_like_a_key_a_signature_or_a_token_is_not_printed(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
 def test_nothing_is_put_together_for_a_level_that_nobody_prints(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     CONNECTION_OPENED.say(logger, connection=1)  # else it would miss its other fields

@@ -87,7 +87,7 @@ def test_an_entity_has_one_traffic_however_its_name_is_written() -> None:
     traffic.of("orders").requests += 1
     traffic.of("ORDERS").requests += 1
     samples = Samples()
-    traffic.measure(samples)
+    list(traffic.measure(samples))
     assert samples[INCOMING_REQUESTS] == {("shop", "Orders"): 2}
 
 
@@ -96,7 +96,7 @@ def test_names_that_nobody_has_made_count_for_the_namespace_and_take_no_memory()
     for number in range(1_000):
         traffic.of(f"made up {number}").user_errors += 1
     samples = Samples()
-    traffic.measure(samples)
+    list(traffic.measure(samples))
     assert samples[USER_ERRORS] == {("shop", ""): 1_000}
 
 
@@ -108,7 +108,7 @@ def test_an_entity_that_gets_the_name_of_one_that_is_gone_begins_at_zero() -> No
     old.requests += 1  # a link that stood then
     traffic.of("orders").requests += 5
     samples = Samples()
-    traffic.measure(samples)
+    list(traffic.measure(samples))
     assert samples[INCOMING_REQUESTS] == {("shop", "orders"): 5}
 
 
@@ -129,7 +129,7 @@ def test_each_field_is_shown_as_its_own_metric() -> None:
     for value, field in enumerate(shown):
         setattr(its, field, value)
     samples = Samples()
-    traffic.measure(samples)
+    list(traffic.measure(samples))
     assert {metric: series["shop", "orders"] for metric, series in samples.items()} == {
         metric: value for value, metric in enumerate(shown.values())
     }

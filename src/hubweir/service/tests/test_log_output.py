@@ -100,6 +100,25 @@ def test_a_line_that_is_of_no_kind_is_limited_by_its_wording(world: World) -> No
     assert world.lines[-1].endswith(" ERROR hubweir.a_world: 5 more lines like this in 60 s, not shown (bad %d)")
 
 
+def test_texts_that_a_library_puts_together_are_limited_by_their_place(world: World) -> None:
+    for number in range(OTHER_LINES + 5):
+        world.logger.error(f"transport <0x{number:x}> is broken")
+    assert len(world.lines) == OTHER_LINES
+    assert len(world.output._limit._windows) == 1, "what it remembers has an end"
+    world.output.close()
+    assert " 5 more lines like this in 60 s, not shown (test_log_output.py:" in world.lines[-1]
+
+
+def test_a_line_without_a_kind_is_one_line_without_secrets_for_this_output_alone(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.logger.propagate = True
+    world.logger.error("cannot reach %s", "sb://host;SharedAccessKey=abc\n2026-01-01 INFO ready: all is well")
+    [line] = world.lines
+    assert line.endswith("cannot reach sb://host;SharedAccessKey=(secret)?2026-01-01 INFO ready: all is well")
+    assert "abc\n" in caplog.messages[-1]
+
+
 def test_alarms_limit_themselves_and_are_all_printed(world: World) -> None:
     for number in range(200):
         ALARM.say(world.logger, alarm="damage", about=str(number), text="x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -17,8 +18,8 @@ from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.client.blocking_queue import BlockingQueueClient
 from hubweir.counters import Latency
 from hubweir.errors import ServiceError
-from hubweir.metrics import COMMIT_LATENCY, METRICS, SIZE, Samples
-from hubweir.service.scrape import decode, encode
+from hubweir.metrics import COMMIT_LATENCY, INCOMING_MESSAGES, METRICS, OUTGOING_BYTES, SIZE, Samples
+from hubweir.service.scrape import TRAVEL_AT_ONCE, decode, encode
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
@@ -225,13 +226,35 @@ def test_with_token_nobody_reads_it_who_may_not_manage() -> None:
         assert 'namespace="hubweir"' not in text and "hubweir_log_syncs" not in text
 
 
+async def there_and_back(samples: Samples) -> Samples:
+    return await decode(memoryview(await encode(samples)))
+
+
+def test_the_loop_has_its_turns_while_much_travels() -> None:
+    samples, turns = Samples(), 0
+    for metric in (SIZE, INCOMING_MESSAGES, OUTGOING_BYTES):
+        for number in range(TRAVEL_AT_ONCE):
+            samples[metric]["shop", str(number)] += number
+
+    async def count() -> int:
+        nonlocal turns
+        travel = asyncio.ensure_future(there_and_back(samples))
+        while not travel.done():
+            turns += 1
+            await asyncio.sleep(0)
+        assert await travel == samples
+        return turns
+
+    assert asyncio.run(count()) >= 6
+
+
 def test_samples_travel_as_they_are() -> None:
     samples = Samples()
     samples[SIZE]["shop", "orders"] += 3
     samples[SIZE]["shop", 'a "name"'] += 0.5
     latency = samples.latencies[COMMIT_LATENCY] = Latency()
     latency.buckets[7], latency.sum_s = 2, 0.25
-    there = decode(memoryview(encode(samples)))
+    there = asyncio.run(there_and_back(samples))
     assert there == samples
     assert (there.latencies[COMMIT_LATENCY].buckets, there.latencies[COMMIT_LATENCY].sum_s) == (latency.buckets, 0.25)
 
