@@ -13,6 +13,14 @@ from hubweir.broker.commands.partition import CreatePartition, DeletePartition
 from hubweir.broker.commands.process import Done
 from hubweir.capture.destination import LocalFolder
 from hubweir.messaging_store.log import Durability
+from hubweir.metrics import (
+    CAPTURE_BACKLOG,
+    CAPTURE_BACKLOG_EVENTS,
+    CAPTURED_BYTES,
+    CAPTURED_MESSAGES,
+    Metric,
+    Samples,
+)
 from hubweir.namespace.capture_description import CaptureDestination
 from hubweir.service_log import CAPTURED_FILE, Line
 
@@ -44,6 +52,32 @@ def test_a_finished_file_is_a_line_of_the_log(caplog: pytest.LogCaptureFixture) 
     assert line.kind is CAPTURED_FILE
     assert [line.fields[name] for name in ("events", "first", "last", "behind")] == [3, 0, 2, 0]
     assert line.fields["bytes"] == len(next(iter(world.archives().values())))
+
+
+def test_what_is_in_finished_files_is_counted_for_its_hub_and_for_all_hubs() -> None:
+    with CaptureWorld() as world:
+        world.open()
+        for count in (3, 5):
+            world.send(count)
+            world.run_s(61)
+            assert told(world, CAPTURED_MESSAGES) == world.counters["capture.events"] == world.sent
+            size = sum(map(len, world.archives().values()))
+            assert told(world, CAPTURED_BYTES) == world.counters["capture.bytes"] == size
+            assert told(world, CAPTURE_BACKLOG) == told(world, CAPTURE_BACKLOG_EVENTS) == 0
+        assert world.counters["capture.files"] == 2
+        world.send(4)
+        world.run_s(1)
+        assert told(world, CAPTURE_BACKLOG_EVENTS) == 4 and told(world, CAPTURE_BACKLOG) > 4 * 20
+        assert (told(world, CAPTURED_MESSAGES), told(world, CAPTURED_BYTES)) == (8, size)
+
+
+def told(world: CaptureWorld, metric: Metric) -> float:
+    """What the broker says of the hub at a scrape."""
+    assert world.broker is not None
+    samples = Samples()
+    for _ in world.broker.measure(samples):
+        pass
+    return samples[metric]["ns", "hub"]
 
 
 def test_window_ends_at_its_size_without_waiting_for_its_time() -> None:
