@@ -26,6 +26,7 @@ from hubweir.client.queue_sender import QueueSender
 from hubweir.client.queue_transaction import QueueTransaction
 from hubweir.client.retry import RetryPolicy
 from hubweir.client.session_receiver import SessionReceiver
+from hubweir.errors import ServiceError
 
 
 class BlockingQueueSender(BlockingFace[QueueSender]):
@@ -71,6 +72,11 @@ class BlockingSessionReceiver(BlockingQueueReceiver):
     def locked_until_ms(self) -> int:
         """As told by the attach, or by the last renew_session."""
         return self._session.locked_until_ms
+
+    @property
+    def lost(self) -> ServiceError | None:
+        """Why its link has ended, and the lock with it; None: as far as is known it holds."""
+        return self._session.lost
 
     def renew_session(self) -> int:
         """Lock the session anew; when the lock ends now (ms since 1970)."""

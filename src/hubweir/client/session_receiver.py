@@ -45,18 +45,28 @@ class SessionReceiver(QueueReceiver):
         ticks = properties.get(LOCKED_UNTIL)
         self.locked_until_ms = ticks // TICKS_A_MS + YEAR_1_MS if isinstance(ticks, int) else 0
 
+    @property
+    def link_name(self) -> str:
+        """The link that holds the lock, by the name that the service knows it by."""
+        return self._session_link.name
+
+    @property
+    def lost(self) -> ServiceError | None:
+        """Why its link has ended, and the lock with it; None: as far as is known it holds."""
+        return self._session_link.error
+
     async def renew_session(self) -> int:
         """Lock the session anew; when the lock ends now (ms since 1970). ServiceError SESSION_LOCK_LOST."""
-        self.locked_until_ms = await self._requests.renew_session(self.session_id, self._session_link.name)
+        self.locked_until_ms = await self._requests.renew_session(self.session_id, self.link_name)
         return self.locked_until_ms
 
     async def state(self) -> bytes | None:
         """What was last set as the session's state; None: nothing. It survives all of the session's messages."""
-        return await self._requests.state(self.session_id, self._session_link.name)
+        return await self._requests.state(self.session_id, self.link_name)
 
     async def set_state(self, state: bytes | None) -> None:
         """Keep these bytes with the session; None: no more."""
-        await self._requests.set_state(self.session_id, state, self._session_link.name)
+        await self._requests.set_state(self.session_id, state, self.link_name)
 
     async def __aenter__(self) -> SessionReceiver:
         return self

@@ -67,6 +67,7 @@ def test_a_session_without_a_loop(namespace: RunningNamespace, new_queue: NewQue
         assert client.sessions(queue) == ["s"]
         session = client.accept_session(queue, max_wait_s=WAIT_S)
         assert session.session_id == "s"
+        assert session.lost is None
         session.set_state(b"1")
         assert session.state() == b"1"
         assert session.renew_session() == session.locked_until_ms

@@ -70,7 +70,7 @@ def test_a_wait_for_a_session_ends_in_time_and_is_not_repeated(
             with pytest.raises(SessionNotGranted) as late:
                 await client.accept_session(queue, max_wait_s=0.5)
             assert late.value.condition is TIMED_OUT
-            assert 0.4 < time.monotonic() - began < 5
+            assert 0.4 < time.monotonic() - began < 20
             waiting = asyncio.create_task(client.accept_session(queue, max_wait_s=WAIT_S))
             await asyncio.sleep(0.2)
             await client.sender(queue).send(QueueMessage(b"x", session_id="new"))
@@ -89,13 +89,16 @@ def test_a_session_whose_lock_has_ended_says_so_and_what_was_not_settled_comes_a
             await client.sender(queue).send(QueueMessage(b"x", session_id="s"))
             session = await client.accept_session(queue, "s", max_wait_s=WAIT_S)
             run = await session.receive(1, max_wait_s=WAIT_S)
+            assert session.lost is None
             with pytest.raises(ServiceError) as lost:
                 await session.receive(1, max_wait_s=WAIT_S)
             assert lost.value.condition is SESSION_LOCK_LOST
+            assert session.lost is not None and session.lost.condition is SESSION_LOCK_LOST
             with pytest.raises(ServiceError) as late:
                 await session.complete(run)
             assert late.value.condition is SESSION_LOCK_LOST
             again = await client.accept_session(queue, "s", max_wait_s=WAIT_S)
+            assert again.lost is None and again.link_name != session.link_name
             (message,) = await again.receive(1, max_wait_s=WAIT_S)
             assert (message.body, message.delivery_count) == (b"x", 1)
 
