@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import random
 import time
 from collections.abc import Callable
@@ -154,9 +153,10 @@ def start_load(tmp_path: Path) -> tuple[ServerProcess, CaptureLoad, dict[str, st
     return server, load, environment
 
 
-def test_kills_under_load_lose_and_double_nothing_in_files(tmp_path: Path, measure: Callable[[int], int]) -> None:
-    seed = int(os.environ.get("HUBWEIR_FIRST_SEED") or int.from_bytes(os.urandom(4), "big"))
-    chance = random.Random(seed)
+def test_kills_under_load_lose_and_double_nothing_in_files(
+    tmp_path: Path, measure: Callable[[int], int], first_seed: int
+) -> None:
+    seed, chance = first_seed, random.Random(first_seed)
     server, load, _ = start_load(tmp_path)
     try:
         for _ in range(measure(50)):

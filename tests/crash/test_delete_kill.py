@@ -7,7 +7,6 @@ the kill; none of an earlier hub of that name is; and a hub whose creation was a
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import re
 import sys
@@ -136,9 +135,9 @@ class Generations:
 
 
 def test_a_hub_made_again_under_load_keeps_its_own_events_and_no_others(
-    tmp_path: Path, measure: Callable[[int], int]
+    tmp_path: Path, measure: Callable[[int], int], first_seed: int
 ) -> None:
-    seed, kills = int(os.environ.get("HUBWEIR_FIRST_SEED") or int.from_bytes(os.urandom(4), "big")), measure(KILLS)
+    seed, kills = first_seed, measure(KILLS)
     server = ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE})
     hubs = Generations(server, seed)
     try:

@@ -7,7 +7,6 @@ A kill says nothing about syncs, since the page cache survives it: that is what 
 """
 
 import asyncio
-import os
 import random
 import sys
 import time
@@ -30,17 +29,11 @@ SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
 
-def seed_of_this_run() -> int:
-    """Fresh in every run, or HUBWEIR_FIRST_SEED to play one again (as far as a kill can be played again)."""
-    given = os.environ.get("HUBWEIR_FIRST_SEED")
-    return int(given) if given else int.from_bytes(os.urandom(4), "big")
-
-
 @pytest.mark.parametrize("durability", ["durable", "relaxed"])
 def test_nothing_accepted_is_lost_over_many_kills(
-    tmp_path: Path, measure: Callable[[int], int], durability: str
+    tmp_path: Path, measure: Callable[[int], int], first_seed: int, durability: str
 ) -> None:
-    seed, kills = seed_of_this_run(), measure(KILLS // 2)
+    seed, kills = first_seed, measure(KILLS // 2)
     chance = random.Random(seed)
     server = ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE})
     load = Load(server.connection_string(), PARTITIONS, seed)
@@ -91,9 +84,9 @@ POINTS = {
     ("durability", "point"), [(durability, point) for durability, points in POINTS.items() for point in points]
 )
 def test_nothing_accepted_is_lost_by_an_end_at_a_fault_point(
-    tmp_path: Path, measure: Callable[[int], int], durability: str, point: str
+    tmp_path: Path, measure: Callable[[int], int], first_seed: int, durability: str, point: str
 ) -> None:
-    seed, data = seed_of_this_run(), tmp_path / "data"
+    seed, data = first_seed, tmp_path / "data"
     chance = random.Random(seed)
     server = ServerProcess(data, environment={"PYTHONPATH": SOURCE})
     load = Load(server.connection_string(), PARTITIONS, seed)

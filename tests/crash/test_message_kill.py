@@ -5,7 +5,6 @@ middle of its start. What clients saw is told to histories, and every few lives 
 """
 
 import asyncio
-import os
 import random
 import sys
 import time
@@ -16,34 +15,24 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from killable_server import killable_server
 from message_load import MessageLoad
 
 from hubweir.testing.history_values import Violation
-from hubweir.testing.server_process import ServerProcess
 
 KILLS = 200
 LIVES_BETWEEN_CHECKS = 5
 LIVES_OF_CONTROL = 6
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
 
-def seed_of_this_run() -> int:
-    """Fresh in every run, or HUBWEIR_FIRST_SEED to play one again (as far as a kill can be played again)."""
-    given = os.environ.get("HUBWEIR_FIRST_SEED")
-    return int(given) if given else int.from_bytes(os.urandom(4), "big")
-
-
 def test_no_message_is_lost_doubled_or_out_of_order_over_many_kills(
-    tmp_path: Path, measure: Callable[[int], int]
+    tmp_path: Path, measure: Callable[[int], int], first_seed: int
 ) -> None:
-    seed, kills = seed_of_this_run(), measure(KILLS)
-    chance = random.Random(seed)
-    server = ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE})
-    load = MessageLoad(server.connection_string(), seed)
-    try:
-        server.start()
+    kills, chance = measure(KILLS), random.Random(first_seed)
+    with killable_server(tmp_path / "data", first_seed) as server:
+        load = MessageLoad(server.connection_string(), first_seed)
         load.create()
         for kill in range(kills):
             asyncio.run(load.live(chance.uniform(0.2, 1.0), server.kill9))
@@ -54,12 +43,7 @@ def test_no_message_is_lost_doubled_or_out_of_order_over_many_kills(
             server.start()
             if kill % LIVES_BETWEEN_CHECKS == LIVES_BETWEEN_CHECKS - 1 or kill == kills - 1:
                 asyncio.run(load.check())
-    except BaseException as error:
-        error.add_note(f"seed {seed}: HUBWEIR_FIRST_SEED={seed} plays it again")
-        raise
-    finally:
-        server.kill9()
-    print(f"\nseed {seed}: {kills} kills; {load.counts}")
+    print(f"\nseed {first_seed}: {kills} kills; {load.counts}")
     # A run that tested nothing must not be green.
     assert load.counts["accepted"] > 20 * kills and load.counts["settled"] > 20 * kills
     assert load.counts["unknown"] > 0 and load.counts["holds"] > kills
@@ -69,20 +53,12 @@ def test_no_message_is_lost_doubled_or_out_of_order_over_many_kills(
 
 
 @pytest.mark.parametrize("planted", ["settlements", "states", "ids", "holders", "order"])
-def test_a_planted_defect_of_a_server_is_found(tmp_path: Path, planted: str) -> None:
-    seed = seed_of_this_run()
-    server = ServerProcess(
-        tmp_path / "data", program=(str(Path(__file__).with_name("hasty_server.py")),),
-        environment={"PYTHONPATH": SOURCE, "PLANTED": planted},
-    )  # fmt: skip
-    load = MessageLoad(server.connection_string(), seed)
-    try:
-        server.start()
+def test_a_planted_defect_of_a_server_is_found(tmp_path: Path, planted: str, first_seed: int) -> None:
+    with killable_server(tmp_path / "data", first_seed, planted=planted) as server:
+        load = MessageLoad(server.connection_string(), first_seed)
         load.create()
         with pytest.raises(Violation):
             for _ in range(LIVES_OF_CONTROL):
                 asyncio.run(load.live(1.0, server.kill9))
                 server.start()
             asyncio.run(load.check())
-    finally:
-        server.kill9()

@@ -10,7 +10,6 @@ so that none of this can make two owners of a store.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import sys
 import time
@@ -72,19 +71,12 @@ pytestmark = [
 
 
 @pytest.fixture
-def seed() -> int:
-    """Fresh in every run, or HUBWEIR_FIRST_SEED to play one again (as far as a network can be played again)."""
-    given = os.environ.get("HUBWEIR_FIRST_SEED")
-    return int(given) if given else int.from_bytes(os.urandom(4), "big")
-
-
-@pytest.fixture
-def cable(request: pytest.FixtureRequest, seed: int) -> Iterator[Cable]:
+def cable(request: pytest.FixtureRequest, first_seed: int) -> Iterator[Cable]:
     reason = why_not()
     if reason is not None:
         notice(request.config, "network faults NOT TESTED", reason)
         pytest.skip(f"network faults NOT TESTED: {reason}")
-    with Cable(seed) as joined:
+    with Cable(first_seed) as joined:
         yield joined
 
 
@@ -149,14 +141,14 @@ async def act(cable: Cable, messages: SpreadMessages, way: str) -> None:
 
 
 def test_nothing_accepted_is_lost_and_all_go_on_over_a_bad_network(
-    tmp_path: Path, cable: Cable, seed: int, measure: Callable[[int], int]
+    tmp_path: Path, cable: Cable, first_seed: int, measure: Callable[[int], int]
 ) -> None:
-    ways = random.Random(seed).sample(list(WAYS), RUNS)[-measure(RUNS) :]
+    ways = random.Random(first_seed).sample(list(WAYS), RUNS)[-measure(RUNS) :]
     if len(ways) == 1 and ways == [HALF_OPEN]:
         ways = ["reset"]  # clients who wait for an answer learn of the other one after a minute
     with served(cable, tmp_path / "data", "--brokers", str(BROKERS)) as server, entered(cable.client):
-        load = SpreadLoad(server.connection_string(), PARTITIONS, seed)
-        messages = SpreadMessages(server.connection_string(), seed)
+        load = SpreadLoad(server.connection_string(), PARTITIONS, first_seed)
+        messages = SpreadMessages(server.connection_string(), first_seed)
         messages.create()
         official = OfficialClients(server.connection_string())
         official.create()
@@ -164,10 +156,10 @@ def test_nothing_accepted_is_lost_and_all_go_on_over_a_bad_network(
             with official:
                 went_on = asyncio.run(live(cable, load, messages, official, ways))
         except BaseException as error:
-            error.add_note(f"seed {seed}, {ways}\n{server.output[-2_000:]}")
+            error.add_note(f"seed {first_seed}, {ways}\n{server.output[-2_000:]}")
             raise
         accepted = sum(len(history.accepted) for history in load.histories)
-    print(f"\nseed {seed}: all went on, s behind the end of each fault: {went_on}")
+    print(f"\nseed {first_seed}: all went on, s behind the end of each fault: {went_on}")
     print(f"{accepted} batches accepted, {load.unknown} unknown; {messages.counts}; {official.counts}")
     assert not messages.late
     assert accepted > 20 * len(ways) and messages.counts["settled"] > 20 * len(ways)
@@ -190,12 +182,12 @@ class HastyMessages(SpreadMessages):
 
 @pytest.mark.parametrize("hasty", [pytest.param("events", marks=pytest.mark.slow), "messages"])
 def test_a_client_that_takes_what_it_sent_for_accepted_is_found(
-    tmp_path: Path, cable: Cable, seed: int, hasty: str
+    tmp_path: Path, cable: Cable, first_seed: int, hasty: str
 ) -> None:
     with served(cable, tmp_path / "data", "--brokers", "2") as server, entered(cable.client):
         text = server.connection_string()
-        load = (HastyLoad if hasty == "events" else SpreadLoad)(text, PARTITIONS, seed)
-        messages = (HastyMessages if hasty == "messages" else SpreadMessages)(text, seed)
+        load = (HastyLoad if hasty == "events" else SpreadLoad)(text, PARTITIONS, first_seed)
+        messages = (HastyMessages if hasty == "messages" else SpreadMessages)(text, first_seed)
         messages.create()
         with pytest.raises((Violation, AssertionError), match="lost|comes before"):
             asyncio.run(live(cable, load, messages, None, ["cut, then reset"]))

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from official_load import OfficialClients, create_hub, create_queue
 from official_program import EVENTS, MESSAGES, OfficialProgram
-from test_broker_faults import Faults, seed_of_this_run, served
+from test_broker_faults import Faults, served
 
 from tests.conformance.foreign.toolchain import NotRun
 from tests.workers.notices import notice
@@ -35,10 +35,9 @@ pytestmark = [
 
 
 def test_official_clients_live_through_faults_of_processes(
-    tmp_path: Path, request: pytest.FixtureRequest, measure: Callable[[int], int]
+    tmp_path: Path, request: pytest.FixtureRequest, measure: Callable[[int], int], first_seed: int
 ) -> None:
-    seed = seed_of_this_run()
-    data, chance = tmp_path / "data", random.Random(seed)
+    seed, data, chance = first_seed, tmp_path / "data", random.Random(first_seed)
     with served(data, BROKERS) as server, ExitStack() as stack:
         python = OfficialClients(server.connection_string())
         python.create()

@@ -143,10 +143,9 @@ class ServiceOnImage:
 
 
 def test_what_clients_were_told_survives_power_cuts_of_the_service(
-    disk_folder: Path, measure: Callable[[int], int]
+    disk_folder: Path, measure: Callable[[int], int], first_seed: int
 ) -> None:
-    seed = int(os.environ.get("HUBWEIR_FIRST_SEED") or int.from_bytes(os.urandom(4), "big"))
-    cuts, accepted = measure(CUTS), 0
+    seed, cuts, accepted = first_seed, measure(CUTS), 0
     for first in range(0, cuts, FRESH_AFTER):
         service = ServiceOnImage(disk_folder, seed + first)
         for _ in range(min(FRESH_AFTER, cuts - first) + 1):  # the last life checks what the last cut left
