@@ -12,7 +12,7 @@ from tests.conformance.foreign.toolchain import Program
 
 @pytest.fixture(scope="session")
 def ran(request: pytest.FixtureRequest, broker_count: int) -> Callable[[Program], ProgramRun]:
-    """Run a program the first time it is asked for, and keep what it said."""
+    """Run a program the first time it is asked for, and keep what it said. It does the checks that this session has."""
     runs: dict[str, ProgramRun] = {}
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
 
@@ -23,7 +23,16 @@ def ran(request: pytest.FixtureRequest, broker_count: int) -> Callable[[Program]
 
     def once(program: Program) -> ProgramRun:
         if program.name not in runs:
-            runs[program.name] = run_program(program, tell, broker_count)
+            runs[program.name] = run_program(
+                program, tell, broker_count, _wanted(request.session, program, broker_count)
+            )
         return runs[program.name]
 
     return once
+
+
+def _wanted(session: pytest.Session, program: Program, broker_count: int) -> set[str]:
+    """The names of the checks of a program that are tests of this session, on so many broker processes."""
+    items = (item for item in session.items if isinstance(item, pytest.Function) and hasattr(item, "callspec"))
+    params = (item.callspec.params for item in items if getattr(item.module, "PROGRAM", None) is program)
+    return {each["name"] for each in params if "name" in each and each["broker_count"] == broker_count}

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,10 +45,13 @@ class ProgramRun:
         assert ok, detail
 
 
-def run_program(program: Program, tell: Callable[[str], None], brokers: int) -> ProgramRun:
+def run_program(
+    program: Program, tell: Callable[[str], None], brokers: int, checks: Collection[str] = ()
+) -> ProgramRun:
     """Prepare and run a program on a fresh server with fresh entities.
 
-    tell: where lines of progress go. brokers: how many broker processes; 1 is a server of one process.
+    tell: where lines of progress go. brokers: how many broker processes; 1 is a server of one process. checks: the
+    names of those that a program of queues is to do, each of which has queues of its own; none: all.
     """
     try:
         prepare(program, tell)
@@ -64,6 +67,8 @@ def run_program(program: Program, tell: Callable[[str], None], brokers: int) -> 
                 create_hub(server, hub, count)
         tell(f"{program.name}: running, up to {RUN_S} s")
         environment = program.environ(surroundings(server, Path(data)))
+        if program.uses == "queues":
+            environment["HUBWEIR_CHECKS"] = ",".join(sorted(checks))
         return converse(program.folder, program.run, server, environment, RUN_S)
 
 
