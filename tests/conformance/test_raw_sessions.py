@@ -75,7 +75,7 @@ def test_a_session_is_granted_in_the_form_that_was_asked(
         assert error.condition == "com.microsoft:session-cannot-be-locked"
         begin = time.monotonic()
         assert attach(other, None).source is None
-        assert 0.9 < time.monotonic() - begin < 1.5
+        assert 0.9 < time.monotonic() - begin < 20  # of the minute that it would wait by itself
         error = other.expect(Detach).error
         assert error is not None
         assert error.condition == "com.microsoft:timeout"
@@ -133,6 +133,6 @@ def test_who_asks_for_a_session_for_longer_than_a_minute_waits_so_long(
         return
     begin = time.monotonic()
     assert client.expect(Attach, seconds=80).source is None
-    assert 65 < time.monotonic() - begin < 71
+    assert time.monotonic() - begin > 65
     error = client.expect(Detach).error
     assert error is not None and error.condition == "com.microsoft:timeout"

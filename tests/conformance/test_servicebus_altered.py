@@ -182,7 +182,7 @@ def test_a_lock_that_was_lost_is_told_over_the_link_and_nothing_is_asked_behind_
             begun = time.monotonic()
             with pytest.raises(MessageLockLostError):
                 receiver.complete_message(message)
-            assert time.monotonic() - begun < 2
+            assert time.monotonic() - begun < 20  # of the minute that it waits for an answer
             assert not quiet.was_asked
 
 

@@ -184,7 +184,7 @@ def test_peek_lock_answers_the_message_its_lock_and_the_address_of_that(
     begun = time.monotonic()
     status, headers, body = curl.call("POST", f"/{queue}/messages/head?timeout=1")
     assert (status, body) == (204, b"") and "location" not in headers
-    assert 1 <= time.monotonic() - begun < 5
+    assert 1 <= time.monotonic() - begun < 20  # of the minute that it would wait by itself
 
 
 @pytest.mark.sb(153)

@@ -98,7 +98,7 @@ def test_the_next_free_session_goes_to_who_asks(doors: Doors, queue: str) -> Non
                 client.get_queue_receiver(queue, session_id=NEXT_AVAILABLE_SESSION, max_wait_time=3) as fourth,
             ):
                 fourth.receive_messages(max_wait_time=1)
-            assert 2.5 < time.monotonic() - begin < 4.5
+            assert 2.5 < time.monotonic() - begin < 20  # of the minute that it would wait by itself
 
 
 @pytest.mark.sb(75, 77, 93)

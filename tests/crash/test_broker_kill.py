@@ -32,6 +32,8 @@ PARTITIONS = 6
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 # A machine that runs other tests at the same time starts a process slowly; the goal is 3 s on an idle one.
 BACK_S = 15.0
+ALONE_S = 5.0  # so long the load goes on without a supervisor
+STALL_S = 4.0  # a broker that serves accepts something in each such time, also on a machine that is busy
 
 pytestmark = [
     pytest.mark.crash,
@@ -96,8 +98,8 @@ def test_brokers_serve_on_without_a_supervisor_and_the_next_one_keeps_them(
 ) -> None:
     load, data = loaded(server, 2), tmp_path / "data"
     before = broker_pids(data)
-    asyncio.run(load.write_on(0.5, server.kill9, 2.0))
-    assert max(load.gaps_s.values()) < 1.5
+    asyncio.run(load.write_on(0.5, server.kill9, ALONE_S))
+    assert max(load.gaps_s.values()) < STALL_S
     server.start(seconds=60)
     assert broker_pids(data) == before
     kept(load, server)

@@ -10,6 +10,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -35,7 +37,8 @@ from hubweir.testing.memory_files import MemoryFiles
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are watched on Linux alone")
 WAITS = "import time; time.sleep(60)"
-STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+# It makes the file when the signal does nothing any more.
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open({ready!r}, 'x'); time.sleep(60)"
 
 
 class Way:
@@ -255,12 +258,12 @@ async def test_when_it_stops_clients_go_first_and_it_is_not_started_again() -> N
 
 @on_a_loop
 async def test_one_that_does_not_end_when_asked_is_killed() -> None:
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         patch.setattr(supervised_process, "STOP_S", 0.3)
-        world = World(STUBBORN)
+        ready = Path(folder, "ready")
+        world = World(STUBBORN.format(ready=str(ready)))
         keeping = asyncio.ensure_future(world.process.keep())
-        await world.until(lambda: bool(world.lives))
-        await asyncio.sleep(0.2)  # it ignores the signal by then
+        await world.until(ready.exists)
         await world.close(keeping)
     assert world.lives[0].exit_code == -signal.SIGKILL
 

@@ -69,7 +69,7 @@ def test_when_nothing_comes_in_time_it_is_204_without_a_body_or_a_length(
     queue = new_queue()
     begun = time.monotonic()
     answer = http.call(method, f"/{queue}/messages/head?timeout=1&api-version=2015-01")
-    assert 1 <= time.monotonic() - begun < 5
+    assert 1 <= time.monotonic() - begun < 20  # of the minute that it would wait by itself
     assert (answer.status, answer.body) == (204, b"")
     assert not {"content-length", "content-type", "transfer-encoding", "location"} & answer.headers.keys()
 
@@ -96,13 +96,13 @@ def test_a_connection_goes_on_behind_a_receive(http: Http, new_queue: NewQueue) 
 def test_a_waiting_receive_is_answered_as_soon_as_there_is_a_message(http: Http, new_queue: NewQueue) -> None:
     queue = new_queue()
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(http.call, "POST", f"/{queue}/messages/head?timeout=9")
+        waiting = pool.submit(http.call, "POST", f"/{queue}/messages/head?timeout=50")
         wait_until(lambda: http.namespace.service.process.receive_slots.used == 1)
         begun = time.monotonic()
         send(http, queue, "awaited")
-        answer = waiting.result(9)
+        answer = waiting.result(50)
     assert (answer.status, answer.body) == (201, b"awaited")
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 20
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])

@@ -66,12 +66,12 @@ def test_depth_count_and_size_have_limits() -> None:
     ids=lambda data: repr(data[:24]),
 )
 def test_what_is_dangerous_or_broken_is_refused_fast(data: bytes) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(ServiceError) as refusal:
         read_xml(data)
     assert refusal.value.condition is ARGUMENT_ERROR
     assert "passwd" not in refusal.value.text
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_any_text_is_character_data_that_is_read_again() -> None:
