@@ -1,4 +1,4 @@
-"""The hooks of pytest and pytest-xdist that make -n NUMBER run by groups.py and show the notices of all workers."""
+"""The hooks of pytest and pytest-xdist that make -n NUMBER run by groups.py, compile tests once, show all notices."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.workers.compiled import compile_share
 from tests.workers.notices import hand_over, show, take_over
 
 
@@ -14,6 +15,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.workers.scheduling import GroupScheduling
 
     return GroupScheduling(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    compile_share(session.config)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
