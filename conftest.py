@@ -3,7 +3,8 @@
 A test that repeats something takes the fixture measure and asks it how often: measure(200) is 10 kills, or 200.
 One that draws takes its seeds from first_seed on.
 A test marked slow runs with --all only. How tests are spread over workers (-n NUMBER) stands in tests/workers.
-No test is timed, so hypothesis has no deadline: a machine that is busy is no fault of what is tested.
+No test is timed, so hypothesis has no deadline: a machine that is busy is no fault of what is tested. It tries a
+quarter of its examples without --all, but for a test that names a number.
 A test that plans faults of a disk in memory and meets none of them fails: tests/planned_faults.py.
 So does one that leaves a file of such a disk open: tests/closed_files.py.
 A test marked own_interpreter shares its process with no other test: tests/own_interpreter.py.
@@ -27,12 +28,18 @@ pytest_plugins = [
 ]
 
 SHORT_SHARE = 20  # the default run does one in so many
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# Where a test of hypothesis does not say itself how many it tries.
+settings.register_profile("short", deadline=None, max_examples=25)
+settings.register_profile("whole", deadline=None)
+settings.load_profile("short")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="every test at full length (about an hour)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("whole" if config.getoption("--all") else "short")
 
 
 @pytest.fixture(scope="session", autouse=True)
