@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ from hubweir.testing.server_process import ServerProcess
 from tests.workers.notices import notice
 
 RUNS = 11
+TRIES = 3  # of the control arm
 BROKERS, PARTITIONS = 3, 6
 PORT = 5672
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
@@ -184,10 +186,19 @@ class HastyMessages(SpreadMessages):
 def test_a_client_that_takes_what_it_sent_for_accepted_is_found(
     tmp_path: Path, cable: Cable, first_seed: int, hasty: str
 ) -> None:
-    with served(cable, tmp_path / "data", "--brokers", "2") as server, entered(cable.client):
+    """On a machine that is busy now and then nothing is under way when the network is cut: it is cut again then."""
+    assert any(is_found(tmp_path / f"data-{number}", cable, first_seed + number, hasty) for number in range(TRIES))
+
+
+def is_found(data: Path, cable: Cable, seed: int, hasty: str) -> bool:
+    with served(cable, data, "--brokers", "2") as server, entered(cable.client):
         text = server.connection_string()
-        load = (HastyLoad if hasty == "events" else SpreadLoad)(text, PARTITIONS, first_seed)
-        messages = (HastyMessages if hasty == "messages" else SpreadMessages)(text, first_seed)
+        load = (HastyLoad if hasty == "events" else SpreadLoad)(text, PARTITIONS, seed)
+        messages = (HastyMessages if hasty == "messages" else SpreadMessages)(text, seed)
         messages.create()
-        with pytest.raises((Violation, AssertionError), match="lost|comes before"):
+        try:
             asyncio.run(live(cable, load, messages, None, ["cut, then reset"]))
+        except (Violation, AssertionError) as found:
+            assert re.search("lost|comes before", str(found)), found
+            return True
+    return False
