@@ -12,10 +12,26 @@ from typing import Any
 KIB, MIB, GIB = 1024, 1024 * 1024, 1024 * 1024 * 1024
 # Of a connection, an idle link and the like: a day, so that a typing error does not become a year.
 TIME_LIMIT_MS = 86_400_000
-# Throughput units of one namespace: what the service sells to one of the standard tier; and what a flag lifts it to, as
-# older pages of the service sell units in blocks of 20 up to this many.
-UNITS_LIMIT = 40
-RAISED_UNITS_LIMIT = 100
+# Throughput units of one namespace, as the service's pages sell them: singly up to so many, then in blocks of so many,
+# up to a limit; and what a flag lifts that to.
+SINGLE_UNITS = 20
+UNITS_BLOCK = 20
+UNITS_LIMIT = 100
+RAISED_UNITS_LIMIT = 1_000
+
+
+def are_sold(units: int) -> bool:
+    """Whether that many units can be had: singly up to SINGLE_UNITS, then in blocks."""
+    return 1 <= units <= SINGLE_UNITS or (units > SINGLE_UNITS and units % UNITS_BLOCK == 0)
+
+
+def units_sold(units_limit: int = UNITS_LIMIT) -> str:
+    """Which numbers of units a namespace may hold, for people."""
+    if units_limit <= SINGLE_UNITS:
+        return f"1 to {units_limit}"
+    most = units_limit - units_limit % UNITS_BLOCK
+    blocks = f", then {UNITS_BLOCK} more at a time up to {most}" if most > SINGLE_UNITS else ""
+    return f"1 to {SINGLE_UNITS}{blocks}"
 
 
 def setting(
@@ -37,7 +53,10 @@ class UnitsLimits:
     """What throughput units may be."""
 
     max_throughput_units: int = setting(
-        UNITS_LIMIT, "the most throughput units that a namespace may hold", least=1, most=RAISED_UNITS_LIMIT
+        UNITS_LIMIT,
+        f"the most throughput units that a namespace may hold: 1 to {SINGLE_UNITS}, then blocks of {UNITS_BLOCK}",
+        least=1,
+        most=RAISED_UNITS_LIMIT,
     )
     partition_cap: bool = setting(True, "while throughput units are on, a partition carries at most one of them")
 

@@ -23,6 +23,7 @@ from hubweir.config.emulator_members import (
 from hubweir.config.emulator_service_bus import read_queues_and_topics
 from hubweir.config.json_fields import Fields
 from hubweir.config.problems import Kind, Location, quoted
+from hubweir.limits import are_sold, units_sold
 from hubweir.namespace.names import NAMESPACE_NAME_LIMIT, check_namespace_name
 from hubweir.namespace.resource_path import fold
 
@@ -104,6 +105,10 @@ def _read_namespace(fields: Fields, root: Root, limits: FileLimits, taken: Taken
         fields.choice("Type", NamespaceType)
     units = fields.integer("ThroughputUnits", least=1, most=limits.throughput_units_limit)
     maximum_units = fields.integer("MaximumThroughputUnits", least=0, most=limits.throughput_units_limit)
+    for member, number in (("ThroughputUnits", units), ("MaximumThroughputUnits", maximum_units)):
+        if number and not are_sold(number):
+            what = "this many units cannot be had"
+            fields.wrong(member, what, kind=Kind.BAD_VALUE, allowed=units_sold(limits.throughput_units_limit))
     inflates = fields.boolean("IsAutoInflateEnabled")
     if inflates and fields.member("MaximumThroughputUnits") is None:
         what = "auto-inflate needs MaximumThroughputUnits"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
-from hubweir.limits import UNITS_LIMIT
+from hubweir.limits import UNITS_LIMIT, are_sold
 from hubweir.throughput_unit.throughput_unit import check_units
 
 
@@ -34,13 +34,13 @@ class UnitsRaised:
 
 
 def inflated(units: int, maximum: int, suffices: Callable[[int], bool]) -> int:
-    """The smallest number above units that suffices; the maximum when none does; units when it is reached.
+    """The smallest number above units that is sold and suffices; the maximum when none does; units when it is reached.
 
     suffices(n): whether the request in hand would pass at once with n units.
     """
     if units >= maximum:
         return units
-    return next((more for more in range(units + 1, maximum) if suffices(more)), maximum)
+    return next((more for more in filter(are_sold, range(units + 1, maximum)) if suffices(more)), maximum)
 
 
 def check_maximum(namespace: str, units: int, maximum: int, *, units_limit: int = UNITS_LIMIT) -> int:

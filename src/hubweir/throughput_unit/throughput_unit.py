@@ -19,9 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
-from hubweir.limits import RAISED_UNITS_LIMIT, UNITS_LIMIT
-
-UNITS_MIN = 1
+from hubweir.limits import RAISED_UNITS_LIMIT, UNITS_LIMIT, are_sold, units_sold
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +51,9 @@ def capacity_of(units: int) -> Capacity:
 
 def check_units(namespace: str, units: int, *, units_limit: int = UNITS_LIMIT) -> int:
     """units, when the namespace may hold that many; ServiceError ARGUMENT_OUT_OF_RANGE with the way out if not."""
-    if not UNITS_MIN <= units <= units_limit:
+    if not are_sold(units) or units > units_limit:
         more = f" Up to {RAISED_UNITS_LIMIT} with --max-throughput-units." if units_limit < RAISED_UNITS_LIMIT else ""
-        text = f"Namespace '{namespace}': {units} throughput units; {UNITS_MIN} to {units_limit} are allowed.{more}"
+        text = f"Namespace '{namespace}': {units} throughput units; it may hold {units_sold(units_limit)}.{more}"
         raise ServiceError(ARGUMENT_OUT_OF_RANGE, text)
     return units
 

@@ -77,11 +77,11 @@ def test_a_member_that_nothing_reads_is_a_warning_on_standard_error_or_an_error(
 
 
 def test_files_are_held_to_the_limits_of_the_settings(tmp_path: Path) -> None:
-    file = config(tmp_path, ', "ThroughputUnits": 30')
+    file = config(tmp_path, ', "ThroughputUnits": 40')
     with pytest.raises(EmulatorFileError, match="ThroughputUnits"):
         config_files(Settings(emulator_config=(str(file),), max_throughput_units=20))
-    found = config_files(Settings(emulator_config=(str(file),), max_throughput_units=30))
-    assert found.namespaces[0].throughput_units == 30
+    found = config_files(Settings(emulator_config=(str(file),), max_throughput_units=40))
+    assert found.namespaces[0].throughput_units == 40
 
 
 def test_help_begins_with_what_is_given_daily_and_names_each_setting_once() -> None:

@@ -3,7 +3,7 @@
 import doctest
 from pathlib import Path
 
-from hubweir.limits import RAISED_UNITS_LIMIT, UNITS_LIMIT
+from hubweir.limits import RAISED_UNITS_LIMIT, SINGLE_UNITS, UNITS_BLOCK, UNITS_LIMIT
 from hubweir.throughput_unit.throughput_unit import UNIT, Rate
 from hubweir.throughput_unit.usage import HOURS_KEPT
 
@@ -32,5 +32,7 @@ def test_the_numbers_are_the_codes() -> None:
 
     assert row("in", UNIT.ingress, 1) in PAGE
     assert row("out", UNIT.egress, 2) in PAGE
-    assert f"1 to {UNITS_LIMIT} units" in PAGE and f"--max-throughput-units {RAISED_UNITS_LIMIT}" in PAGE
+    blocks = range(SINGLE_UNITS + UNITS_BLOCK, UNITS_LIMIT, UNITS_BLOCK)
+    assert f"1 to {SINGLE_UNITS} units, or {', '.join(map(str, blocks))} or {UNITS_LIMIT}" in PAGE
+    assert f"up to {RAISED_UNITS_LIMIT:,} need `--max-throughput-units`" in " ".join(PAGE.split())
     assert f"for {HOURS_KEPT // 24} days" in PAGE
