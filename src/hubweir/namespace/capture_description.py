@@ -149,13 +149,13 @@ def check_destination_is_served(hub: str, capture: CaptureDescription | None, ac
         raise ServiceError(
             ARGUMENT_ERROR,
             f"Event hub '{hub}': capture to {capture.destination.value} needs a storage account. Give the service its "
-            "connection string (setting capture_storage), or capture to EventHubArchive.LocalFolder.",
+            "connection string (serve --capture-storage), or capture to EventHubArchive.LocalFolder.",
         )
     if capture.account_name.casefold() not in ("", account.casefold()):
         raise ServiceError(
             ARGUMENT_ERROR,
             f"Event hub '{hub}': capture to the storage account '{capture.account_name}' is not possible; the service "
-            f"is set up with '{account}' (setting capture_storage).",
+            f"is set up with '{account}' (serve --capture-storage).",
         )
 
 

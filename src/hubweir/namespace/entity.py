@@ -167,7 +167,7 @@ def check_user_metadata(title: str, text: str) -> str:
     """The text that its owner keeps with an entity, or a part of it, when it is not too long. title: whose it is."""
     if len(text) > USER_METADATA_LIMIT:
         raise out_of_range(
-            title, f"user_metadata has {len(text)} characters; at most {USER_METADATA_LIMIT} are allowed"
+            title, f"the user metadata has {len(text)} characters; at most {USER_METADATA_LIMIT} are allowed"
         )
     return text
 

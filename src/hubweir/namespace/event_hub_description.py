@@ -28,7 +28,7 @@ from hubweir.namespace.entity import (
 from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_hub_name
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_description import check_rules
-from hubweir.namespace.tiers import DAY_MS, HOUR_MS, Profile
+from hubweir.namespace.tiers import DAY_MS, HOUR_MS, Profile, time_text
 
 # RAISED: where the operator allows more than the service does; each is a log, with files and memory of its own.
 PARTITIONS_MIN, PARTITIONS_LIMIT, RAISED_PARTITIONS_LIMIT = 1, 32, 1_024
@@ -117,7 +117,7 @@ def check_partition_count(hub: EventHubDescription, limit: int) -> None:
     """Raise ServiceError ARGUMENT_OUT_OF_RANGE for a number of partitions that is not 1 to limit."""
     count = hub.partition_count
     if not PARTITIONS_MIN <= count <= limit:
-        text = f"partition_count is {count}; {PARTITIONS_MIN} to {limit} are allowed"
+        text = f"{count} partitions are asked for; {PARTITIONS_MIN} to {limit} are allowed"
         if limit < count <= RAISED_PARTITIONS_LIMIT:
             text += f", and up to {RAISED_PARTITIONS_LIMIT} when the service runs with --allow-more-partitions"
         raise out_of_range(hub.title, text)
@@ -128,8 +128,8 @@ def check_retention(hub: EventHubDescription) -> None:
     if not RETENTION_MIN_MS <= hub.retention_ms <= RETENTION_LIMIT_MS:
         raise out_of_range(
             hub.title,
-            f"retention_ms is {hub.retention_ms}; {RETENTION_MIN_MS} (1 hour) to {RETENTION_LIMIT_MS} (90 days) are "
-            "allowed",
+            f"events would be kept for {time_text(hub.retention_ms)}; {time_text(RETENTION_MIN_MS)} to "
+            f"{time_text(RETENTION_LIMIT_MS)} are allowed",
         )
 
 

@@ -13,6 +13,7 @@ from hubweir.errors import RESOURCE_LIMIT, ServiceError
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.messaging_tier import MESSAGING_TIERS, MessagingTier
 
+SECOND_MS, MINUTE_MS = 1_000, 60_000
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 # Of any publication: one event, or one batch envelope. Powers of two.
@@ -56,8 +57,8 @@ class Profile:
     def check_retention(self, hub: str, retention_ms: int) -> None:
         """Raise RESOURCE_LIMIT when a hub may not keep events this long."""
         if self.retention_ms is not None and retention_ms > self.retention_ms:
-            what = f"Event hub '{hub}' would keep events for {_time(retention_ms)}"
-            raise self._over(what, _time(self.retention_ms), "Ask for less")
+            what = f"Event hub '{hub}' would keep events for {time_text(retention_ms)}"
+            raise self._over(what, time_text(self.retention_ms), "Ask for less")
 
     def check_capture(self, hub: str, capture: CaptureDescription | None) -> None:
         """Raise RESOURCE_LIMIT when a hub may not be captured."""
@@ -76,9 +77,9 @@ class Profile:
         )
 
 
-def _time(ms: int) -> str:
-    """In the unit in which it is a whole number."""
-    for unit_ms, unit in ((DAY_MS, "day"), (HOUR_MS, "hour")):
+def time_text(ms: int) -> str:
+    """A time for people, in the largest unit in which it is a whole number."""
+    for unit_ms, unit in ((DAY_MS, "day"), (HOUR_MS, "hour"), (MINUTE_MS, "minute"), (SECOND_MS, "second")):
         if ms % unit_ms == 0:
             count = ms // unit_ms
             return f"{count} {unit}{'' if count == 1 else 's'}"

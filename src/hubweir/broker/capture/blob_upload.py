@@ -32,8 +32,9 @@ RETRIES: dict[str, Any] = {"max_retries": 2, "retry_timeout": timedelta(seconds=
 _NOBODY = "hubweir-may-capture"
 _FORBIDDEN = "403 Forbidden"
 _NO_DELETE = (
-    "the shared access signature of capture_storage does not let blobs be removed, or holds no more: without the right "
-    "to delete each file would leave the claim of its name behind; give one that may read, create, write and delete"
+    "the shared access signature of --capture-storage does not let blobs be removed, or holds no more: without the "
+    "right to delete each file would leave the claim of its name behind; give one that may read, create, write and "
+    "delete"
 )
 
 
@@ -74,8 +75,8 @@ def parse_storage(text: str) -> StorageAccount:
         name = url.hostname.partition(".")[0]
     if not name or url.scheme not in ("http", "https") or not (key or signature):
         raise BadStorage(
-            "capture_storage is no connection string of a storage account: AccountName with AccountKey, or "
-            "BlobEndpoint with SharedAccessSignature, are needed"
+            "what --capture-storage gives is no connection string of a storage account: AccountName with AccountKey, "
+            "or BlobEndpoint with SharedAccessSignature, are needed"
         )
     return StorageAccount(name, endpoint.rstrip("/"), key, signature.lstrip("?"))
 

@@ -51,7 +51,9 @@ class CapturePlaces:
             folder = "/".join(part for part in (self.folder, container) if part)
             return LocalFolder(self.files, folder, self._folders)
         if self.containers is None:
-            raise NoDestination(f"{kind.value} needs a storage account: give its connection string (capture_storage)")
+            raise NoDestination(
+                f"{kind.value} needs a storage account: give its connection string (serve --capture-storage)"
+            )
         return self.containers(container)
 
 

@@ -95,7 +95,7 @@ def test_deflate_is_refused_and_plain_avro_is_not() -> None:
 
 def test_blobs_need_the_account_that_the_service_is_set_up_with() -> None:
     blobs = CaptureDescription(enabled=True, destination=CaptureDestination.AZURE_DATA_LAKE, container="captured")
-    with pytest.raises(ServiceError, match="capture_storage"):
+    with pytest.raises(ServiceError, match="--capture-storage"):
         check_destination_is_served("hub", blobs, "")
     check_destination_is_served("hub", blobs, "mine")
     resource = "/subscriptions/1/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/"

@@ -39,11 +39,15 @@ def test_values_at_the_limits_are_legal(hub: EventHubDescription) -> None:
 @pytest.mark.parametrize(
     ("hub", "needle"),
     [
-        (EventHubDescription("h", 0), "partition_count is 0; 1 to 32"),
-        (EventHubDescription("h", 33), "partition_count is 33; 1 to 32"),
-        (EventHubDescription("h", -1), "partition_count is -1"),
-        (EventHubDescription("h", 4, retention_ms=RETENTION_MIN_MS - 1), "3600000 (1 hour)"),
-        (EventHubDescription("h", 4, retention_ms=RETENTION_LIMIT_MS + 1), "7776000000 (90 days)"),
+        (EventHubDescription("h", 0), "0 partitions are asked for; 1 to 32"),
+        (EventHubDescription("h", 33), "33 partitions are asked for; 1 to 32"),
+        (EventHubDescription("h", -1), "-1 partitions are asked for"),
+        (
+            EventHubDescription("h", 4, retention_ms=RETENTION_MIN_MS - 1),
+            "for 3599999 ms; 1 hour to 90 days",
+        ),
+        (EventHubDescription("h", 4, retention_ms=1_800_000), "events would be kept for 30 minutes; 1 hour to"),
+        (EventHubDescription("h", 4, retention_ms=RETENTION_LIMIT_MS + 1), "1 hour to 90 days are allowed"),
         (EventHubDescription("h/", 4), "event hub"),
         (EventHubDescription("h", 4, consumer_groups=("a b",)), "consumer group"),
     ],
@@ -59,7 +63,9 @@ def test_more_partitions_are_legal_where_they_are_allowed_and_the_refusal_says_h
     many = EventHubDescription("h", RAISED_PARTITIONS_LIMIT)
     assert check(many, RAISED_PARTITIONS_LIMIT) == many
     for count, allowed, way_out in ((1_024, 32, True), (1_025, 32, False), (1_025, 1_024, False)):
-        with pytest.raises(ServiceError, match=f"partition_count is {count}; 1 to {allowed} are allowed") as refused:
+        with pytest.raises(
+            ServiceError, match=f"{count} partitions are asked for; 1 to {allowed} are allowed"
+        ) as refused:
             check(EventHubDescription("h", count), allowed)
         assert ("up to 1024 when the service runs with --allow-more-partitions" in refused.value.text) is way_out
 

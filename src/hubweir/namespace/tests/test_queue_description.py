@@ -84,7 +84,7 @@ def test_values_at_the_limits_are_legal_and_kept_as_they_came(queue: QueueDescri
             QueueDescription("q", auto_delete_on_idle=written_duration("PT4M59S")),
             "AutoDeleteOnIdle is PT4M59S; PT5M to",
         ),
-        (QueueDescription("q", user_metadata="x" * 1_025), "user_metadata"),
+        (QueueDescription("q", user_metadata="x" * 1_025), "the user metadata has 1025"),
     ],
 )
 def test_values_over_the_limits_are_refused_with_the_setting_and_its_range(

@@ -257,7 +257,7 @@ def test_capture_of_a_file_is_made_and_changed(tmp_path: Path) -> None:
     ("capture", "needle"),
     [
         ({"Encoding": "AvroDeflate"}, "deprecated"),
-        ({"Destination": {"Name": "EventHubArchive.AzureBlockBlob", "BlobContainer": "events"}}, "capture_storage"),
+        ({"Destination": {"Name": "EventHubArchive.AzureBlockBlob", "BlobContainer": "events"}}, "--capture-storage"),
         ({"Destination": {"ArchiveNameFormat": "{Year}"}}, "nine tokens"),
     ],
 )

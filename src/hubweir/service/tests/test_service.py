@@ -50,7 +50,7 @@ def test_a_hub_of_more_partitions_is_made_where_it_is_allowed_and_served_without
     async def second() -> None:
         service = await Service.start(settings(tmp_path))
         assert await send_to_the_last(service) == 1
-        with pytest.raises(ServiceError, match="partition_count is 40; 1 to 32 are allowed, and up to 1024 when"):
+        with pytest.raises(ServiceError, match="40 partitions are asked for; 1 to 32 are allowed, and up to 1024 when"):
             await create_hub(service, "other", 40)
         await service.stop()
 

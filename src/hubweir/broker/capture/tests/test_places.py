@@ -41,5 +41,5 @@ def test_blobs_go_to_the_accounts_container() -> None:
 
 def test_without_an_account_blobs_have_no_place() -> None:
     places = CapturePlaces(MemoryFiles("places"))
-    with pytest.raises(NoDestination, match="capture_storage"):
+    with pytest.raises(NoDestination, match="--capture-storage"):
         places.destination(CaptureDestination.AZURE_BLOCK_BLOB, "films")
