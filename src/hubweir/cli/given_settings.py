@@ -31,7 +31,7 @@ SECTIONS = {
     "Processes and stores": ("brokers", "stores", "broker_seam", "loop", "offload_threads", "stop_grace_ms"),
     "Throughput units": ("maximum_throughput_units", "max_throughput_units", "partition_cap"),
     "Capture": ("capture_folder", "capture_storage", "capture_backlog_bytes", "capture_backlog_ms"),
-    "Tests and emulators": ("allow_more_partitions", "strict_config", "lone_receives"),
+    "Tests and emulators": ("emulator_config_text", "allow_more_partitions", "strict_config", "lone_receives"),
 }  # fmt: skip
 LAST_SECTION = "Limits and tuning"
 
@@ -136,11 +136,12 @@ def configured(
     given = load_given(flags, environment, file)
     settings = given.settings
     companions = companions_in(environment)
-    if companions and (settings.profile == "official-emulator" or settings.emulator_config):
+    has_files = bool(settings.emulator_config or settings.emulator_config_text)
+    if companions and (settings.profile == "official-emulator" or has_files):
         click.echo(
             f"variables of the official emulators that hubweir has no use for: {', '.join(companions)}", err=True
         )
-    found = config_files(settings).namespaces if settings.emulator_config else ()
+    found = config_files(settings).namespaces if has_files else ()
     return settings, said_namespaces(settings, found, sources=given.sources)
 
 
@@ -152,7 +153,7 @@ def config_files(settings: Settings) -> EmulatorConfig:
     limits = file_limits(settings.profile, allow_more_partitions=settings.allow_more_partitions)
     limits = replace(limits, throughput_units_limit=settings.max_throughput_units)
     paths = [Path(path) for path in settings.emulator_config]
-    found = read_emulator_files(paths, limits=limits, strict=settings.strict_config)
+    found = read_emulator_files(paths, text=settings.emulator_config_text, limits=limits, strict=settings.strict_config)
     for warning in found.warnings:
         click.echo(str(warning), err=True)
     return found

@@ -6,6 +6,8 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -18,6 +20,7 @@ from hubweir.namespace.connection_string import ConnectionString
 from hubweir.service.event_loop import loop_factory
 from hubweir.service.log_output import LogOutput, begin_log
 from hubweir.service.parts import Parts
+from hubweir.service.running_settings import RunningSettings
 from hubweir.service.service import Service
 from hubweir.service.service_life import ServiceLife
 
@@ -37,13 +40,20 @@ def serve(config: Path | None, **flags: object) -> None:
     Without flags it listens on 127.0.0.1, keeps its data in ./hubweir-data and has the namespace hubweir with the
     development key. It prints connection strings to paste and, when clients may come, the line "hubweir is ready".
     """
-    settings, said = configured(flags, os.environ, config)
+    given = partial(configured, flags, os.environ, config)
+    settings, said = given()
     output = begin_log(settings.log_level, settings.log_format)
     with asyncio.Runner(loop_factory=loop_factory(settings.loop)) as runner:
-        runner.run(_serve(settings, said, output))
+        runner.run(_serve(settings, said, output, given))
 
 
-async def _serve(settings: Settings, said: SaidNamespaces, output: LogOutput) -> None:
+async def _serve(
+    settings: Settings,
+    said: SaidNamespaces,
+    output: LogOutput,
+    given: Callable[[], tuple[Settings, SaidNamespaces]],
+) -> None:
+    """given: reads the settings anew, from where they came."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     output.follow(loop)
     life = ServiceLife(settings)
@@ -52,14 +62,16 @@ async def _serve(settings: Settings, said: SaidNamespaces, output: LogOutput) ->
     # A terminal that goes away sends it too, and must not take the service with it: ignored until there is a service.
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
     service = await _started(settings, said)
-    loop.add_signal_handler(signal.SIGHUP, service.read_certificate)
+    again = RunningSettings(service, given)
+    loop.add_signal_handler(signal.SIGHUP, again.read)
     life.ready(service.addresses)
     for line in greeting(service):
         _say(line)
     _say(READY_LINE)
-    if settings.profile == "official-emulator" or settings.emulator_config:
+    if settings.profile == "official-emulator" or settings.emulator_config or settings.emulator_config_text:
         _say(EMULATOR_READY_LINE)
     await stop.wait()
+    await again.stop()
     life.stopping()
     await service.stop()
     life.stopped()

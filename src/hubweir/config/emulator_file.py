@@ -18,17 +18,26 @@ from hubweir.config.json_fields import Fields, fields_of
 from hubweir.config.json_file import ConfigFile
 from hubweir.config.problems import Kind, Location, Problem, Problems, Severity, quoted
 
+# How people are told of a Config.json that is no file.
+TEXT_NAME = "emulator_config_text"
 # Which member says where the log goes, by the root it belongs to.
 LOGGING = {Root.EVENT_HUBS: "LoggingConfig", Root.SERVICE_BUS: "Logging"}
 
 
-def read_emulator_files(paths: Iterable[Path], *, limits: FileLimits = SERVICE, strict: bool = False) -> EmulatorConfig:
+def read_emulator_files(
+    paths: Iterable[Path], *, text: str = "", limits: FileLimits = SERVICE, strict: bool = False
+) -> EmulatorConfig:
     """All files together, as if one file held all their namespaces; a folder means every `*.json` in it, by name.
 
-    Raises EmulatorFileError, also for files that cannot be read.
+    text: one more, as the setting emulator_config_text has it; then there may be no file. Raises EmulatorFileError,
+    also for files that cannot be read.
     """
     problems = Problems()
-    contents = [(str(path), data) for path in _files(paths, problems) if (data := _read(path, problems)) is not None]
+    paths = tuple(paths)
+    found = _files(paths, problems) if paths or not text else []
+    contents = [(str(path), data) for path in found if (data := _read(path, problems)) is not None]
+    if text:
+        contents.append((TEXT_NAME, text.encode()))
     return parse_emulator_files(contents, problems, limits=limits, strict=strict)
 
 

@@ -102,6 +102,10 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
     emulator_config: tuple[str, ...] = setting(
         (), "Config.json files of the official emulators, or folders of them, whose entities are made at start"
     )
+    emulator_config_text: str = setting(
+        "", "a Config.json itself, beside the files that emulator_config names: for a variable of a container",
+        secret=True,
+    )  # fmt: skip
     lone_receives: bool = setting(
         False,
         "a receive over HTTP from a partitioned queue or topic asks one fragment alone, and may find nothing where "

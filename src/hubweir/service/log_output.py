@@ -123,11 +123,15 @@ class LogOutput(logging.StreamHandler[TextIO]):
 def begin_log(level: str, log_format: str, *, process: int | None = None) -> LogOutput:
     """Print the log of this process from now on. level: one of LEVELS; of libraries only warnings are printed."""
     output = LogOutput(log_format, process=process)
-    root = logging.getLogger()
-    root.handlers[:] = [output]
-    root.setLevel(max(LEVELS[level], logging.WARNING))
-    logging.getLogger("hubweir").setLevel(LEVELS[level])
+    logging.getLogger().handlers[:] = [output]
+    set_level(level)
     return output
+
+
+def set_level(level: str) -> None:
+    """Print lines from this level on. level: one of LEVELS."""
+    logging.getLogger().setLevel(max(LEVELS[level], logging.WARNING))
+    logging.getLogger("hubweir").setLevel(LEVELS[level])
 
 
 def _statement(record: logging.LogRecord) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from hubweir.broker.commands.broker_process import (
     AskMeasures,
     AskProcess,
+    ChangeSettings,
     LetClientsGo,
     MarkStore,
     MeasuresTaken,
@@ -36,6 +37,7 @@ class ProcessDoor:
         take_clients: Callable[[], Awaitable[None]],
         let_clients_go: Callable[[], Awaitable[None]],
         measure: Callable[[], Awaitable[bytes]],
+        change_settings: Callable[[ChangeSettings], None] = lambda _: None,
     ) -> None:
         self.on_push: Callable[[Push], None] | None = None
         self._state = state
@@ -44,6 +46,7 @@ class ProcessDoor:
         self._take_clients = take_clients
         self._let_clients_go = let_clients_go
         self._measure = measure
+        self._change_settings = change_settings
         self._tasks = Tasks("what the supervisor asked for")
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
@@ -55,6 +58,9 @@ class ProcessDoor:
                 self._tasks.start(self._answer_when(self._take_clients(), on_answer), name="take clients")
             case LetClientsGo():
                 self._tasks.start(self._answer_when(self._let_clients_go(), on_answer), name="let clients go")
+            case ChangeSettings():
+                self._change_settings(command)
+                on_answer(Done())
             case AskMeasures():
                 self._tasks.start(answer_measures(self._measure, on_answer), name="measures")
             case MarkStore():

@@ -18,6 +18,7 @@ from typing import Any
 from hubweir.broker.commands.broker_process import (
     AskProcess,
     BrokerFault,
+    ChangeSettings,
     LetClientsGo,
     MarkStore,
     ProcessTold,
@@ -158,6 +159,15 @@ class SupervisedProcess:
             self.starts,
             self.away if is_there else (),
         )
+
+    def change_settings(self, command: ChangeSettings) -> None:
+        """Have it go by other settings; one that is away is started with them."""
+        if self._door.is_up:
+            self._door.submit(command, self._answered)
+
+    def _answered(self, said: Answer) -> None:
+        if isinstance(said, Refusal):
+            logger.error("broker process %d: its settings stay as they were: %s", self.index, said.text)
 
     def mark(self, command: MarkStore, on_answer: Callable[[Answer], None]) -> None:
         """Have it take a store away, or bring it back, for a test."""

@@ -1,7 +1,7 @@
 """What concerns whole broker processes, and not one of their brokers.
 
-A supervisor asks a process whether it lives, to take clients in and to let them go. A process asks the supervisor which
-processes there are, and hands it the faults that a user orders for a test.
+A supervisor asks a process whether it lives, to take clients in, to let them go, and to go by other settings. A process
+asks the supervisor which processes there are, and hands it the faults that a user orders for a test.
 """
 
 from __future__ import annotations
@@ -73,6 +73,19 @@ class LetClientsGo(ProcessCommand, frozen=True):
 
     Answered when the last one is closed.
     """
+
+
+@command(219, Done)
+class ChangeSettings(ProcessCommand, frozen=True):
+    """Go by other settings from now on, and read the certificate again. Answered at once.
+
+    log_level, tls_cert, tls_key, tls_client_ca: see config/settings.py.
+    """
+
+    log_level: str
+    tls_cert: str
+    tls_key: str
+    tls_client_ca: str
 
 
 @answer(75)
