@@ -102,8 +102,9 @@ STOPPING = LineKind(
 )  # fmt: skip
 STOPPED = LineKind("stopped", logging.INFO, "the service has stopped, after {seconds:.1f} s", "All is on disk.")
 READ_AGAIN = LineKind(
-    "read-again", logging.INFO, "{what}: {outcome}", "After a SIGHUP: what was read anew, or why it stays as it was."
-)
+    "read-again", logging.INFO, "{what}: {outcome}", "After a SIGHUP: what was read anew, or why it stays as it was.",
+    per_minute=MANY,
+)  # fmt: skip
 
 # Connections
 CONNECTION_OPENED = LineKind(
@@ -129,6 +130,14 @@ ENTITY_CHANGED = LineKind(
 ENTITY_DELETED = LineKind(
     "entity-deleted", logging.INFO, "deleted {entity} in namespace {namespace}", "An entity is gone.", per_minute=MANY
 )
+NAMESPACE_CREATED = LineKind(
+    "namespace-created", logging.INFO, "created namespace {namespace}, profile {profile}[, hosts {hosts}]",
+    "A namespace was made while the service runs.", per_minute=MANY,
+)  # fmt: skip
+NAMESPACE_DELETED = LineKind(
+    "namespace-deleted", logging.INFO, "deleted namespace {namespace}: {outcome}",
+    "A namespace is not served any more: all of it is gone, or goes.", per_minute=MANY,
+)  # fmt: skip
 
 # Refusals: each with the reference that the peer sees
 _REFUSED = " refused: {condition}, peer {peer}[, entity {entity!r}]: {text}"
@@ -200,7 +209,7 @@ ALARM_OVER = LineKind(
 KINDS = (
     START, READY, STOPPING, STOPPED, READ_AGAIN,
     CONNECTION_OPENED, CONNECTION_CLOSED,
-    ENTITY_CREATED, ENTITY_CHANGED, ENTITY_DELETED,
+    ENTITY_CREATED, ENTITY_CHANGED, ENTITY_DELETED, NAMESPACE_CREATED, NAMESPACE_DELETED,
     CONNECTION_REFUSED, SASL_REFUSED, TOKEN_REFUSED, ATTACH_REFUSED, LINK_REFUSED, SEND_REFUSED, REQUEST_REFUSED,
     HTTP_REFUSED, THROTTLED, THROTTLED_OVER,
     CAPTURED_FILE, RETENTION, ROLL, SLOW_SYNC, REPAIRED,

@@ -44,6 +44,10 @@ class IssuerKeys:
         """Call this whenever the keys are others: what they signed has to be verified again."""
         self._on_change.append(call)
 
+    def forget(self, call: Callable[[], None]) -> None:
+        """Call this no more."""
+        self._on_change.remove(call)
+
     def follow(self, env: Env, every_ms: int, alarms: Alarms) -> None:
         """Read the file again every_ms after the last reading ended, until `stop`."""
         self._is_followed = True
@@ -80,7 +84,7 @@ class IssuerKeys:
         self._content, self.current = content, fresh
         self._tell(None)
         logger.info("the keys of issuer %s are others now: %d", self._issuer, len(fresh.keys))
-        for call in self._on_change:
+        for call in tuple(self._on_change):
             call()
 
     def _tell(self, problem: str | None) -> None:

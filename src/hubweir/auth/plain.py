@@ -33,6 +33,12 @@ def plain_name(response: bytes) -> str:
     return _text(parts[1]) if len(parts) == 3 else ""
 
 
+def plain_key(response: bytes) -> Secret:
+    """The key in an initial response, which proves nothing yet; empty when it is no such response."""
+    parts = response.split(b"\0", 3)
+    return Secret(_text(parts[2]) if len(parts) == 3 else "")
+
+
 def _text(part: bytes) -> str:
     try:
         return part.decode("utf-8")

@@ -37,7 +37,11 @@ COMMANDS = {
         "authorization_rule",
         "Make, list and delete authorization rules; show and renew their keys.",
     ),
-    "namespace": ("hubweir.cli.namespace", "namespace", "Show the namespace; change its throughput units."),
+    "namespace": (
+        "hubweir.cli.namespace",
+        "namespace",
+        "Make, list, show and delete namespaces; change throughput units.",
+    ),
     "broker": ("hubweir.cli.broker", "broker", "List broker processes; stop, kill and stall them for tests."),
     "test-control": (
         "hubweir.cli.testcontrol",

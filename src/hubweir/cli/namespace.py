@@ -1,38 +1,132 @@
-"""hubweir namespace show | update | usage: throughput units, in the words of `az eventhubs namespace`."""
+"""hubweir namespace create | list | show | update | usage | delete, in the words of `az eventhubs namespace`.
+
+Commands that name a namespace ask the service, and need a key of its default namespace; the others are for the
+namespace of the connection string.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
 
 import click
 
 from hubweir.cli.authorization_rule import rules_of_namespaces
 from hubweir.cli.hub_display import partitions_text
+from hubweir.cli.names import takes_name
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
-from hubweir.cli.options import as_json, print_json
+from hubweir.cli.options import as_json, ask_before, print_json, without_asking
+from hubweir.cli.price_list import BillLine, PriceList
 from hubweir.cli.render import table
 from hubweir.client.connection import Connection
 from hubweir.client.entity_info import NamespaceInfo
 from hubweir.client.management import Management
+from hubweir.namespace.secret import Secret
 
 _COLUMNS = ("units", "bytes_in", "events_in", "bytes_out", "events_out", "refusals", "delays", "inflations")
 
 
 @click.group()
 def namespace() -> None:
-    """Show the namespace, change its throughput units, read what it used."""
+    """Make, list and delete namespaces; show one, change its throughput units, read what it used."""
 
 
 namespace.add_command(rules_of_namespaces())
 
 
 @namespace.command()
+@takes_name("NAME")
+@click.option(
+    "--hostname", "hostnames", multiple=True, metavar="HOST", help="A host name that leads to it; repeatable."
+)
+@click.option("--profile", default="", help="Whose quotas hold; else those of the default namespace.")
+@click.option("--key", default="", help="Primary key of its root rule; else one is drawn.")
+@click.option("--throughput-units", "--capacity", "units", type=int, default=0, help="Units to hold; 0: off.")
+@click.option("--maximum-throughput-units", "maximum", type=int, default=0, help="Auto-inflate adds up to this.")
 @as_json
 @takes_target
-def show(target: NamespaceAccess, as_json: bool) -> None:
-    """Show the namespace: its throughput units, its profile, the hosts that lead to it."""
-    _print(target.run(lambda connection: Management(connection).namespace()), as_json)
+def create(
+    target: NamespaceAccess,
+    name: str,
+    hostnames: tuple[str, ...],
+    profile: str,
+    key: str,
+    units: int,
+    maximum: int,
+    as_json: bool,
+) -> None:
+    """Make a namespace while the service runs, and print the connection string of its root rule."""
+    made = target.administration().create_namespace(
+        name,
+        hostnames=list(hostnames),
+        profile=profile,
+        key=key,
+        throughput_units=units,
+        maximum_throughput_units=maximum,
+    )
+    own = replace(target.connection_string, key_name=made["key_name"], key=Secret(made["key"]), entity_path=None)
+    if as_json:
+        print_json(made | {"connection_string": own.format()})
+        return
+    click.echo(f"created namespace {made['name']}, profile {made['profile']}")
+    click.echo(own.format())
+
+
+@namespace.command("list")
+@as_json
+@takes_target
+def list_all(target: NamespaceAccess, as_json: bool) -> None:
+    """List the namespaces of the service, the default one first."""
+    found = target.administration().namespaces()
+    if as_json:
+        print_json(found)
+        return
+    table(
+        ("name", "profile", "units", "event hubs", "queues", "topics", "hosts"),
+        [
+            (
+                each["name"],
+                each["profile"],
+                str(each["throughput_units"] or "off"),
+                *(str(each[kind]) for kind in ("event_hubs", "queues", "topics")),
+                ", ".join(each["host_names"]),
+            )
+            for each in found
+        ],
+    )
+
+
+@namespace.command()
+@click.argument("name", required=False)
+@as_json
+@takes_target
+def show(target: NamespaceAccess, name: str | None, as_json: bool) -> None:
+    """Show the namespace, or the one of that NAME: its throughput units, its profile, the hosts that lead to it."""
+    if name is None:
+        _print(target.run(lambda connection: Management(connection).namespace()), as_json)
+        return
+    found = target.administration().find_namespace(name)
+    if as_json:
+        print_json(found)
+        return
+    counts = (f"{found[kind]} {kind.replace('_', ' ')}" for kind in ("event_hubs", "queues", "topics"))
+    units = _units(found["throughput_units"], found["maximum_throughput_units"])
+    click.echo(f"namespace {found['name']}: throughput units {units}, {', '.join(counts)}")
+    click.echo(f"quotas of profile {found['profile']}; hosts: {', '.join(found['host_names'])}")
+
+
+@namespace.command()
+@takes_name("NAME")
+@without_asking
+@takes_target
+def delete(target: NamespaceAccess, name: str, yes: bool) -> None:
+    """Delete a namespace with all that it holds, while the service runs."""
+    ask_before(f"delete the namespace {name} with all that it holds", yes=yes)
+    target.administration().delete_namespace(name)
+    click.echo(f"deleted namespace {name}")
 
 
 @namespace.command()
@@ -65,14 +159,30 @@ def update(
 
 @namespace.command()
 @click.option("--hours", default=24, show_default=True, type=click.IntRange(1, 768), help="How many of the last hours.")
+@click.option("--month", metavar="YYYY-MM", help="The hours of this month (UTC), in place of the last ones.")
+@click.option(
+    "--prices",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A TOML file of prices: what these hours cost, in place of a table of them.",
+)
 @as_json
 @takes_target
-def usage(target: NamespaceAccess, hours: int, as_json: bool) -> None:
-    """Show what was used in each hour of the clock (UTC); units are billed by the hour."""
-    rows = target.run(lambda connection: Management(connection).namespace_usage())[-hours:]
+def usage(target: NamespaceAccess, hours: int, month: str | None, prices: Path | None, as_json: bool) -> None:
+    """Show what was used in each hour of the clock (UTC), or what it costs; units are billed by the hour."""
+    known = None if prices is None else PriceList.read(prices)
+    rows = target.run(lambda connection: Management(connection).namespace_usage())
+    rows = rows[-hours:] if month is None else _in_month(rows, month)
     unit_hours = sum(row["units"] for row in rows)
+    bill = [] if known is None else known.bill(rows)
     if as_json:
-        print_json({"unit_hours": unit_hours, "hours": rows})
+        document: dict[str, object] = {"unit_hours": unit_hours, "hours": rows}
+        if known is not None:
+            document["bill"] = [{name: str(value) for name, value in asdict(line).items()} for line in bill]
+            document |= {"currency": known.currency, "total": str(_total(bill))}
+        print_json(document)
+        return
+    if known is not None:
+        _print_bill(bill, known.currency)
         return
     table(
         ("hour", *(column.replace("_", " ") for column in _COLUMNS)),
@@ -81,16 +191,39 @@ def usage(target: NamespaceAccess, hours: int, as_json: bool) -> None:
     click.echo(f"{unit_hours} unit-hours")
 
 
+def _in_month(rows: Sequence[dict[str, int]], month: str) -> list[dict[str, int]]:
+    try:
+        datetime.strptime(month, "%Y-%m")
+    except ValueError:
+        raise click.UsageError(f"--month is {month!r}; write a year and a month, such as 2026-11") from None
+    return [row for row in rows if _hour(row["hour_ms"]).startswith(month)]
+
+
+def _print_bill(bill: Sequence[BillLine], currency: str) -> None:
+    table(
+        ("what", "quantity", "price", "amount"),
+        [(line.what, f"{line.quantity:f}", f"{line.price:f}", f"{line.amount:f}") for line in bill],
+    )
+    click.echo(f"total {_total(bill):f} {currency}".rstrip())
+
+
+def _total(bill: Sequence[BillLine]) -> Decimal:
+    return sum((line.amount for line in bill), Decimal("0.00"))
+
+
 def _print(info: NamespaceInfo, as_json: bool) -> None:
     if as_json:
         print_json(asdict(info))
         return
-    units = "off" if not info.throughput_units else str(info.throughput_units)
-    inflate = f", auto-inflate to {info.maximum_throughput_units}" if info.maximum_throughput_units else ""
-    click.echo(f"namespace {info.name}: throughput units {units}{inflate}, {partitions_text(info.partition_count)}")
+    units = _units(info.throughput_units, info.maximum_throughput_units)
+    click.echo(f"namespace {info.name}: throughput units {units}, {partitions_text(info.partition_count)}")
     click.echo(f"quotas of profile {info.profile}; hosts: {', '.join(info.host_names)}")
     if info.warning:
         click.echo(f"warning: {info.warning}", err=True)
+
+
+def _units(held: int | None, maximum: int | None) -> str:
+    return f"{held or 'off'}" + (f", auto-inflate to {maximum}" if maximum else "")
 
 
 def _hour(hour_ms: int) -> str:

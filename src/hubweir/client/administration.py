@@ -9,6 +9,7 @@ the service's words, as text: see docs/queue.md, docs/topic.md, docs/subscriptio
 
 from __future__ import annotations
 
+import builtins
 import http.client
 import json
 import ssl
@@ -62,6 +63,27 @@ class Administration:
         found = json.loads(self._call("GET", "$readers"))
         assert isinstance(found, dict)
         return found
+
+    def namespaces(self) -> builtins.list[dict[str, Any]]:
+        """All namespaces of the service, as docs/http.md has them; UNAUTHORIZED without Manage of the default one."""
+        found = json.loads(self._call("GET", "$namespaces"))["namespaces"]
+        assert isinstance(found, list)
+        return found
+
+    def find_namespace(self, name: str) -> dict[str, Any]:
+        """One of them; NOT_FOUND."""
+        return _document(self._call("GET", f"$namespaces/{name}"))
+
+    def create_namespace(self, name: str, **members: Any) -> dict[str, Any]:
+        """Make a namespace, which is served when this comes back; ENTITY_EXISTS. Returns it with its root key.
+
+        members: hostnames, profile, key, throughput_units, maximum_throughput_units, each as docs/http.md has it.
+        """
+        return _document(self._call("PUT", f"$namespaces/{name}", json.dumps(members).encode()))
+
+    def delete_namespace(self, name: str) -> None:
+        """Delete a namespace with all that it holds; NOT_FOUND."""
+        self._call("DELETE", f"$namespaces/{name}")
 
     def list(self, kind: EntityType, parent: str = "") -> Iterator[EntityInfo]:
         """All of a kind, in the service's order, asked for page by page. parent: the topic, or the subscription."""
@@ -141,3 +163,9 @@ class Administration:
             raise ServiceError(ARGUMENT_ERROR, "The connection string has neither a key nor a SharedAccessSignature.")
         expires_at_s = int(time.time()) + TOKEN_LIFETIME_S
         return make_token(f"https://{target.host}/", target.key_name, target.key, expires_at_s)
+
+
+def _document(answer: bytes) -> dict[str, Any]:
+    found = json.loads(answer)
+    assert isinstance(found, dict)
+    return found

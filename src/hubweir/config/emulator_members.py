@@ -10,7 +10,7 @@ from hubweir.config.emulator_entities import AuthorizationRuleConfig
 from hubweir.config.json_fields import Fields
 from hubweir.config.problems import Kind, Location, quoted
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
-from hubweir.namespace.names import check_rule_name
+from hubweir.namespace.names import check_rule_name, is_host_name
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights, parse_rights
 from hubweir.namespace.rule_description import RULES_PER_LEVEL_LIMIT
@@ -18,13 +18,10 @@ from hubweir.namespace.secret import KEY_LIMIT, Secret
 
 ENTITY_NAME_LIMIT = 260  # of queues and topics; Service Bus quotas
 SHORT_NAME_LIMIT = 50  # of subscriptions and their rules
-HOST_NAME_LIMIT = 253
 USER_METADATA_LIMIT = 1_024
 ENTITY_NAME = "letters, digits and - . _ / ~ inside; a letter or digit at both ends"
 _OFFICIAL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./-]*[A-Za-z0-9])?")
 _ENTITY_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_./~-]*[A-Za-z0-9])?")
-# An underscore is no host name of the internet, but names of containers have it.
-_HOST_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*")
 
 
 @dataclass(slots=True)
@@ -128,7 +125,7 @@ def read_hostnames(fields: Fields, taken: dict[str, Location]) -> tuple[str, ...
     allowed = "a host name without port, such as hubs.example"
     for name, node, steps in fields.texts("Hostnames", allowed=allowed):
         host = name.lower()
-        if len(host) > HOST_NAME_LIMIT or _HOST_NAME.fullmatch(host) is None:
+        if not is_host_name(host):
             what = "this is no host name"
             fields.file.error(Kind.BAD_VALUE, node.at, steps, what, found=quoted(name), allowed=allowed)
             continue

@@ -3,7 +3,8 @@
 - Every namespace of the data folder is served, whether the start names it or not; one that is not there is added.
 - The default one is the one that the start names, or else the one that was it before. The only namespace of a folder
   is renamed when the start names the default one otherwise and does not name it as a further one.
-- Of each namespace holds what the start says, or else what the folder has; in a new one the defaults.
+- Of each namespace holds what the start says, or else what the folder has; in a new one the defaults. Of one that was
+  made while the service ran, what the start says of all namespaces does not hold, unless it names it.
 
 Whatever the start changes in what the folder has is told in a note, with the source that says so.
 """
@@ -26,10 +27,12 @@ DEFAULT_NAME = "hubweir"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceSettings:
-    """One namespace as it is served. hostnames: without those that its name makes. key: of the root rule.
+    """One namespace as it is served. hostnames: without those that its name makes.
 
+    key: of the root rule; "" where the owner of a namespace that was made while the service ran removed that rule.
     stored_name: under which the data folder has it; "": it is new. profile: a name of namespace/tiers.py.
-    default_rank: see NamespaceDescription. units: None is as they are, 0 is off. entities: what a Config.json wants to
+    default_rank, is_made_running: see NamespaceDescription; a start that names it takes it over.
+    units: None is as they are, 0 is off. entities: what a Config.json wants to
     be there.
     """
 
@@ -37,6 +40,7 @@ class NamespaceSettings:
     stored_name: str = ""
     is_default: bool = False
     default_rank: int = 0
+    is_made_running: bool = False
     hostnames: tuple[str, ...] = ()
     profile: str = DEVELOPMENT.name
     key: str = field(repr=False)
@@ -101,10 +105,15 @@ def _pairs(
         del left[fold(stored.name)]
     pairs = [_Pair(stored, default)]
     by_name = {fold(each.name or ""): each for each in said.further}
-    pairs += [_Pair(each, by_name.pop(name, said.others)) for name, each in left.items()]
+    pairs += [_Pair(each, by_name.pop(name, _unnamed(each, said))) for name, each in left.items()]
     pairs += [_Pair(None, each) for each in by_name.values()]
     _check_names([pairs[0].name, *(each.name or "" for each in said.further)])
     return pairs
+
+
+def _unnamed(stored: NamespaceDescription, said: SaidNamespaces) -> Said:
+    """What the start says of a namespace that it does not name."""
+    return Said() if stored.is_made_running else said.others
 
 
 def _check_names(names: Iterable[str]) -> None:
@@ -125,16 +134,17 @@ def _rank(default: _Pair, before: NamespaceDescription | None) -> int:
 def _served(pair: _Pair, given: set[str]) -> NamespaceSettings:
     """given: host names that the start gives to a namespace, so that no other keeps them."""
     said, stored = pair.said, pair.stored or NamespaceDescription("")
-    hostnames = said.hostnames
+    hostnames, is_own = said.hostnames, stored.is_made_running and said.name is None
     if hostnames is None:
         hostnames = tuple(host for host in stored.hostnames if bare_host(host) not in given)
     return NamespaceSettings(
         name=pair.name,
         stored_name=stored.name,
         default_rank=stored.default_rank,
+        is_made_running=is_own,
         hostnames=hostnames,
         profile=said.profile or stored.profile or DEVELOPMENT.name,
-        key=said.key or _stored_key(stored) or DEVELOPMENT_KEY,
+        key=said.key or _stored_key(stored) or ("" if is_own else DEVELOPMENT_KEY),
         throughput_units=said.throughput_units,
         maximum_throughput_units=said.maximum_throughput_units,
         entities=said.entities,

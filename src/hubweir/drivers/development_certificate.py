@@ -28,8 +28,13 @@ CERTIFICATE_DAYS = 397
 RENEW_DAYS_BEFORE = 30
 
 
-def development_certificate(folder: Path, names: Iterable[str], now: datetime.datetime) -> CertificateFiles:
-    """The certificate in `folder` for these names and addresses, made or remade when it has to be."""
+def development_certificate(
+    folder: Path, names: Iterable[str], now: datetime.datetime, *, keeps_more: bool = False
+) -> CertificateFiles:
+    """The certificate in `folder` for these names and addresses, made or remade when it has to be.
+
+    keeps_more: one that is for more names is not remade.
+    """
     files = CertificateFiles(folder / "server.pem", folder / "server.key", folder / "ca.pem")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     wanted = _subject_names(names)
@@ -42,7 +47,7 @@ def development_certificate(folder: Path, names: Iterable[str], now: datetime.da
         existing is None
         or _ends_soon(existing[0], now)
         or not _issued_by(existing[0], authority[0])
-        or set(_names_in(existing[0])) != set(wanted)
+        or not _is_for(existing[0], set(wanted), keeps_more=keeps_more)
     ):
         certificate, key = _make_certificate(wanted, authority, now)
         _store(folder, "server", key, [certificate, authority[0]])
@@ -70,6 +75,11 @@ def _names_in(certificate: x509.Certificate) -> list[x509.GeneralName]:
         return list(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
     except x509.ExtensionNotFound:
         return []
+
+
+def _is_for(certificate: x509.Certificate, wanted: set[x509.GeneralName], *, keeps_more: bool) -> bool:
+    names = set(_names_in(certificate))
+    return wanted <= names if keeps_more else wanted == names
 
 
 def _issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:

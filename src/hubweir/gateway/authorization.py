@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from hubweir.auth.authorization_rule import AuthorizationRule, find_rule
+from hubweir.auth.authorization_rule import AuthorizationRule, Secret, find_rule, key_matches
 from hubweir.auth.claims import Claims, Token
 from hubweir.auth.connection_grant import ConnectionGrant
 from hubweir.auth.external import check_external
@@ -25,7 +25,7 @@ from hubweir.auth.json_web_token import JsonWebToken
 from hubweir.auth.plain import check_plain
 from hubweir.auth.refusal import invalid_audience, invalid_signature
 from hubweir.auth.resource_scope import Scope
-from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature, verify
+from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature, is_signed_by, verify
 from hubweir.auth.verified_token import VerifiedToken
 from hubweir.drivers.tls import PeerCertificate
 from hubweir.env import Env
@@ -43,8 +43,8 @@ from hubweir.queue.queue_part import parse_queue_part
 class Authorization:
     """Checks tokens for one namespace.
 
-    hosts: of the namespace. is_ours: whether a token of a rule for a resource belongs to this namespace, and not to
-    another of the service. issuer: whose JSON Web Tokens are taken; None: nobody's.
+    hosts: of the namespace, as they are now. is_ours: whether a token belongs to this namespace, and not to another of
+    the service. issuer: whose JSON Web Tokens are taken; None: nobody's.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class Authorization:
         *,
         host_name: str,
         hosts: HostNames,
-        is_ours: Callable[[str, Scope], bool],
+        is_ours: Callable[[SharedAccessSignature], bool],
         issuer: IssuerKeys | None = None,
     ) -> None:
         self._namespace = namespace
         self._env = env
         self._time = HighWaterTime()
         self._host_name = host_name
-        self._hosts = hosts
+        self.hosts = hosts
         self._is_ours = is_ours
         self._issuer = issuer
 
@@ -76,10 +76,10 @@ class Authorization:
         """What a token proves; AuthRefused with the text that clients match."""
         if self._issuer is not None and not is_signature(token):
             verified: VerifiedToken[Token] = self._issuer.verify(
-                JsonWebToken.parse(token), self._machine_ms() // 1000, hosts=self._hosts
+                JsonWebToken.parse(token), self._machine_ms() // 1000, hosts=self.hosts
             )
         else:
-            verified = self._verify(SharedAccessSignature.parse(token, bare_hosts=self._hosts.all))
+            verified = self._verify(SharedAccessSignature.parse(token, bare_hosts=self.hosts.all))
         return self._by_service_clock(verified)
 
     def _by_service_clock(self, verified: VerifiedToken[Token]) -> VerifiedToken[Token]:
@@ -128,14 +128,15 @@ class Authorization:
         return Scope(fold(self._host_name), tuple(fold(segment) for segment in segments))
 
     def _verify(self, token: SharedAccessSignature) -> VerifiedToken[SharedAccessSignature]:
-        return verify(token, self._rule_at, self._machine_ms() // 1000, hosts=self._hosts)
+        find = self._rule_at if self._is_ours(token) else _no_rule
+        return verify(token, find, self._machine_ms() // 1000, hosts=self.hosts)
 
     def _verify_again(self, token: Token) -> VerifiedToken[Token]:
         if isinstance(token, SharedAccessSignature):
             return self._verify(token)
         if self._issuer is None:  # no issuer, no such token; if one came all the same, nobody signed it
             raise invalid_signature()
-        return self._issuer.verify(token, self._machine_ms() // 1000, hosts=self._hosts)
+        return self._issuer.verify(token, self._machine_ms() // 1000, hosts=self.hosts)
 
     def _check_entity(self, scope: Scope) -> None:
         """NOT_FOUND when the scope names an entity that is not there, UNAUTHORIZED when it names a revoked publisher.
@@ -164,6 +165,18 @@ class Authorization:
         """Whether there is a rule of that name where the scope lies: of its hub, else of the namespace."""
         return find_rule(name, *self._namespace.rules_at(scope.segments)) is not None
 
+    def has_key(self, name: str, key: Secret) -> bool:
+        """Whether this is a key of the namespace's rule of that name."""
+        return key_matches(self._namespace_rule(name), key)
+
+    def has_signed(self, token: SharedAccessSignature) -> bool:
+        """Whether a rule of this namespace signed a token, whosever it is."""
+        return is_signed_by(token, self._rule_at)
+
     def _rule_at(self, name: str, scope: Scope) -> AuthorizationRule | None:
-        """The rule of that name where the scope lies, when a token of it belongs to this namespace."""
-        return find_rule(name, *self._namespace.rules_at(scope.segments)) if self._is_ours(name, scope) else None
+        """The rule of that name where the scope lies."""
+        return find_rule(name, *self._namespace.rules_at(scope.segments))
+
+
+def _no_rule(name: str, scope: Scope) -> None:
+    """Of a token that belongs to another namespace, no rule is here."""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from hubweir.alarms import Alarms
-from hubweir.auth.resource_scope import Scope
+from hubweir.auth.shared_access_signature import SharedAccessSignature
 from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.partition import AppendEvents
@@ -41,6 +41,7 @@ from hubweir.gateway.keeper.lent_units import LentUnits
 from hubweir.gateway.keeper.uses_everywhere import UsesEverywhere
 from hubweir.gateway.management_rate import ManagementRate
 from hubweir.gateway.management_view import ManagementView
+from hubweir.gateway.namespace_management import NamespaceManagement
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.receive_slots import ReceiveSlots
 from hubweir.gateway.refusals import Refusals
@@ -52,6 +53,7 @@ from hubweir.metrics import ACTIVE_CONNECTIONS, Samples
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.entity import AnyEntity, Entity
 from hubweir.namespace.error_text import entity_not_found, entity_uri
+from hubweir.namespace.host_names import HostNames
 from hubweir.namespace.messaging_description import MessagingDescription, storage_of
 
 EndLink = Callable[[ServiceError], None]
@@ -69,6 +71,9 @@ class GatewayConnection(Protocol):
 
     def links_on(self, entity: str) -> list[EndLink]:
         """What ends each of its links that stand on an entity; it does nothing when the link has ended already."""
+
+    def close(self, error: ServiceError) -> None:
+        """End the connection with an error."""
 
 
 class SharedProcess(Protocol):
@@ -89,12 +94,17 @@ class SharedProcess(Protocol):
     clock: ServiceClock | None
     processes: int
     gateways: list[Gateway]
+    namespaces: NamespaceManagement | None
+
+    @property
+    def default(self) -> Gateway:
+        """The namespace for connections that name none."""
 
     def add_gateway(self, gateway: Gateway) -> None:
         """One namespace more; the first is the default. Its names lead to no other (host_names.divide)."""
 
-    def of_signature(self, name: str, scope: Scope) -> Gateway:
-        """The namespace that a token belongs to, good or not. name: of its rule; scope: what it was made for."""
+    def of_signature(self, token: SharedAccessSignature) -> Gateway:
+        """The namespace that a token belongs to, good or not."""
 
 
 class Gateway:
@@ -124,7 +134,7 @@ class Gateway:
         self.directory = Directory(namespace, brokers, host_name=settings.host_name)
         self.authorization = Authorization(
             namespace, env, host_name=settings.host_name, hosts=self.hosts, issuer=settings.issuer,
-            is_ours=lambda rule, scope: process.of_signature(rule, scope) is self,
+            is_ours=lambda token: process.of_signature(token) is self,
         )  # fmt: skip
         self._routers: dict[str, HubRouter] = {}
         self._choices: dict[str, FragmentChoice] = {}  # by the ids of entities
@@ -187,6 +197,22 @@ class Gateway:
     def connection_left(self, connection: GatewayConnection) -> None:
         """A connection is over, or another namespace's."""
         self._connections.pop(connection.owner.connection, None)
+
+    def lead_here(self, hosts: HostNames) -> None:
+        """Other hosts lead here from now on: namespaces came or went."""
+        self.hosts = self.authorization.hosts = hosts
+
+    def end(self) -> None:
+        """The namespace is served no more: its connections end, and nothing begins by itself. Its keeper goes on."""
+        gone = ServiceError(NOT_FOUND, f"The namespace '{self.settings.namespace}' was deleted.")
+        for connection in list(self._connections.values()):
+            connection.close(gone)
+        if self.idle_deletions is not None:
+            self.idle_deletions.stop()
+        if self.settings.issuer is not None:
+            self.settings.issuer.forget(self._catalog_changed)
+        self.forwarder.stop()
+        self.units.end()
 
     def router(self, hub: str) -> HubRouter:
         """The routing half of a hub, one for all links of this process, so that turns are shared."""

@@ -3,12 +3,15 @@
 A peer names a host: in SASL, in `open`, in the Host header. A name that was given to a namespace (namespace/
 host_names.py) leads there. Any other (an address, localhost) leaves it open, and the first token that is taken decides
 then: a token belongs to the namespace of the host that it was made for; where that is nobody's, to the first namespace
-that has a rule of its name there, else to the default one. No namespace takes a token that belongs to another.
+whose rule signed it. One that nobody signed is refused by the first that has a rule of its name, else by the default
+one. No namespace takes a token that belongs to another.
 
 Shared are the brokers, counters, alarms, and budgets of bytes; the connections too (amqp/connections.py).
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from hubweir.alarms import Alarms
 from hubweir.auth.refusal import AuthRefused
@@ -21,13 +24,15 @@ from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.gateway import Gateway, SharedProcess
 from hubweir.gateway.held_runs import HeldRuns
+from hubweir.gateway.namespace_management import NamespaceManagement
 from hubweir.gateway.receive_slots import ReceiveSlots
 from hubweir.gateway.settings import LinkSettings
 from hubweir.gateway.transaction_endings import TransactionEndings
 from hubweir.limits import GatewayLimits
-from hubweir.namespace.host_names import bare_host
+from hubweir.namespace.host_names import HostNames, bare_host
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.resource_path import IllegalPath
+from hubweir.namespace.secret import Secret
 from hubweir.namespace.topic_description import TopicDescription
 
 # What turns may produce beyond their least, all connections together: seventeen that catch up at full speed.
@@ -70,10 +75,22 @@ class GatewayProcess(SharedProcess):
         # Of the service, which a test may set forward; None: there are several processes, each with one of its own.
         self.clock: ServiceClock | None = None
         self.processes = 1  # of the service, with this one: that of store i is i modulo their number
+        # What makes and deletes namespaces while the process runs; None: nothing does.
+        self.namespaces: NamespaceManagement | None = None
         self.has_all = True  # False as long as namespaces are missing that this process is to serve
 
     def add_gateway(self, gateway: Gateway) -> None:
         self.gateways.append(gateway)
+
+    def remove_gateway(self, gateway: Gateway) -> None:
+        """A namespace is served no more: its connections end, and no peer is led to it."""
+        self.gateways.remove(gateway)
+        gateway.end()
+
+    def lead(self, hosts: Mapping[str, HostNames]) -> None:
+        """Namespaces came or went: these hosts lead to each, by its name."""
+        for gateway in self.gateways:
+            gateway.lead_here(hosts[gateway.settings.namespace])
 
     def has_log(self, log_id: str) -> bool:
         """Whether a queue or a topic of any namespace has a log of this id, or may have: where catalogs are not known
@@ -106,8 +123,18 @@ class GatewayProcess(SharedProcess):
         having = (gateway for gateway in self.gateways if gateway.authorization.has_rule(name, scope))
         return next(having, self.default)
 
-    def of_signature(self, name: str, scope: Scope) -> Gateway:
-        return self.named(scope.host) or self.of_rule(name, scope)
+    def of_key(self, name: str, key: Secret) -> Gateway:
+        """The namespace of a rule whose key a peer shows: the first that has it, else as of_rule."""
+        # All are asked in any case: the time does not tell which one knows the key.
+        having = [gateway for gateway in self.gateways if gateway.authorization.has_key(name, key)]
+        return having[0] if having else self.of_rule(name)
+
+    def of_signature(self, token: SharedAccessSignature) -> Gateway:
+        named = self.named(token.scope.host)
+        if named is not None or len(self.gateways) == 1:
+            return named or self.default
+        signed = [gateway for gateway in self.gateways if gateway.authorization.has_signed(token)]
+        return signed[0] if signed else self.of_rule(token.rule_name, token.scope)
 
     def of_token(self, token: str, audience: str = "") -> Gateway:
         """As of_signature, of a text. audience: a URI that decides for tokens without a host (JSON Web Tokens)."""
@@ -116,7 +143,7 @@ class GatewayProcess(SharedProcess):
                 signature = SharedAccessSignature.parse(token, bare_hosts=self._hosts())
             except AuthRefused:
                 return self.default  # which will say why
-            return self.of_signature(signature.rule_name, signature.scope)
+            return self.of_signature(signature)
         try:
             return self.named(Scope.parse(audience).host) or self.default
         except IllegalPath:

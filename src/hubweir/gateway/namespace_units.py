@@ -205,6 +205,13 @@ class NamespaceUnits:
         self._throttle_lines.stop()
         self._record(on_done)
 
+    def end(self) -> None:
+        """The namespace is served no more: what stands for it outside its catalog goes."""
+        self.stop(_log_refusal)
+        self._alarms.end(UNITS_UNUSED, f"namespace {self._namespace.description.name}")
+        self._applied = UnitsDescription()
+        self._tell_brokers()
+
     def _record_now_and_then(self) -> None:
         self._timer = self._env.call_later(RECORD_EVERY_MS, self._record_now_and_then)
         self.admission.usage.set_clocks(self._env.monotonic_ms(), self._env.now_ms())
@@ -233,14 +240,7 @@ class NamespaceUnits:
         self._keeper.describe(lambda known: replace(known, units=decide(known.units)), on_done)
 
     def _checked(self, units: UnitsDescription) -> UnitsDescription:
-        name = self._namespace.description.name
-        if units.held:
-            check_units(name, units.held, units_limit=self._limits.max_throughput_units)
-            if units.maximum:
-                check_maximum(name, units.held, units.maximum, units_limit=self._limits.max_throughput_units)
-        elif units.maximum:
-            check_units(name, units.maximum, units_limit=self._limits.max_throughput_units)
-        return units
+        return checked_units(self._namespace.description.name, units, self._limits)
 
     def _write_raises(self) -> None:
         for raised in self.admission.take_raised():
@@ -265,6 +265,17 @@ class NamespaceUnits:
             for broker in self._brokers:
                 if broker.is_up:
                     broker.submit(CapPartitions(is_capped, self._namespace.description.name), _log_refusal)
+
+
+def checked_units(name: str, units: UnitsDescription, limits: UnitsLimits) -> UnitsDescription:
+    """The units, when a namespace of that name may hold them; ServiceError ARGUMENT_OUT_OF_RANGE."""
+    if units.held:
+        check_units(name, units.held, units_limit=limits.max_throughput_units)
+        if units.maximum:
+            check_maximum(name, units.held, units.maximum, units_limit=limits.max_throughput_units)
+    elif units.maximum:
+        check_units(name, units.maximum, units_limit=limits.max_throughput_units)
+    return units
 
 
 def unused_units(namespace: Namespace, limits: UnitsLimits) -> str | None:

@@ -94,6 +94,11 @@ class CatalogFollowers:
         if self._followers.pop(process, None) is not None:
             self._answer()
 
+    def all_gone(self) -> None:
+        """Nobody follows the catalog any more: its namespace is served no more."""
+        self._followers.clear()
+        self._answer()
+
     def expect(self, processes: Iterable[int]) -> None:
         """These serve clients, followed whoever wrote the catalog before, and are about to come."""
         until_ms = self._env.monotonic_ms() + APPLY_LIMIT_MS

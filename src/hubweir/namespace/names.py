@@ -1,4 +1,4 @@
-"""Checks names of namespaces, entities of each kind, consumer groups, publishers and both kinds of rules.
+"""Checks names of namespaces and hosts, entities of each kind, consumer groups, publishers and both kinds of rules.
 
 Names are for people and addresses; no file or folder of a store is ever named by one. Captured files are, by a hub's
 name, which is why dots alone are no segment of it. Comparison ignores case, and what was created keeps its spelling.
@@ -6,6 +6,8 @@ Only ASCII: two names that look alike must be alike. (Event Hubs quotas and nami
 """
 
 from __future__ import annotations
+
+import re
 
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ServiceError
 from hubweir.namespace.resource_path import fold
@@ -17,8 +19,11 @@ ENTITY_NAME_LIMIT = 260  # of queues and topics
 GROUP_NAME_LIMIT = SUBSCRIPTION_NAME_LIMIT = SUBSCRIPTION_RULE_NAME_LIMIT = 50
 NAMESPACE_NAME_LIMIT = 50
 RULE_NAME_LIMIT = 256
+HOST_NAME_LIMIT = 253
 PUBLISHER_NAME_LIMIT = 128  # a publisher's name is its partition key
 
+# An underscore is no host name of the internet, but names of containers have it.
+_HOST_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*")
 _ALPHANUMERIC = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _INNER = _ALPHANUMERIC | frozenset(".-_~")
 # Address segments with a meaning of their own; an entity so named could not be told from what stands under another.
@@ -67,6 +72,19 @@ def check_namespace_name(name: str) -> str:
     _check_length("namespace", name, NAMESPACE_NAME_LIMIT)
     _check_word("namespace", name, name, inner=_ALPHANUMERIC | frozenset("-"))
     return name
+
+
+def is_host_name(host: str) -> bool:
+    """Whether a text in lower case is a host name: labels of letters, digits, `_` and inner `-`, without a port."""
+    return len(host) <= HOST_NAME_LIMIT and _HOST_NAME.fullmatch(host) is not None
+
+
+def check_host_name(name: str) -> str:
+    """A host name, in lower case, when it is legal. Raises ServiceError ARGUMENT_OUT_OF_RANGE."""
+    host = fold(name)
+    if not is_host_name(host):
+        raise _illegal("host", name, "write it without a port, such as hubs.example")
+    return host
 
 
 def check_rule_name(name: str) -> str:

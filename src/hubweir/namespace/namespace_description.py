@@ -30,6 +30,8 @@ class NamespaceDescription:
 
     hostnames: that lead to it, besides those that its name makes. profile: whose quotas hold (tiers.py); "": nobody
     said yet. default_rank: of the namespaces of one data folder the one with the highest is the default one.
+    is_made_running: it was made while the service ran, so its key and profile are its own: a start that does not name
+    it changes nothing of it. is_deleting: it is not served any more, and all that it has goes.
     """
 
     name: str
@@ -39,3 +41,5 @@ class NamespaceDescription:
     hostnames: tuple[str, ...] = ()
     profile: str = ""
     default_rank: int = 0
+    is_made_running: bool = False
+    is_deleting: bool = False

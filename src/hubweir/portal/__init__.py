@@ -5,13 +5,13 @@ session.py says what a cookie proves, session_cookie.py how it travels, sign_in.
 visit.py is one request of somebody who is signed in, form.py what they sent. Pages read and change through the
 gateway alone, by the same keeper and the same commands as the other doors.
 
-Pages: namespace_overview.py, entity_lists.py, entity_pages.py; what changes entities is creation.py,
-settings_pages.py, deletion.py and consumer_group_pages.py; forwarding_rights.py says who may have one forward. What
-may be set is event_hub_settings.py and messaging_settings.py, made of form_fields.py. Capacity and rights are
-scale_pages.py, capture_pages.py and access_pages.py; connect_pages.py and client_strings.py say what programs paste,
-alarm_pages.py what is wrong. navigation.py says where rights let a person go, paths.py what pages are called,
-notices.py what was done before, paging.py how long lists come. quantities.py and rule_words.py are people's words for
-numbers and rules.
+Pages: namespace_overview.py, entity_lists.py, entity_pages.py; what changes entities is creation.py, settings_pages.py,
+deletion.py and consumer_group_pages.py; forwarding_rights.py says who may have one forward. What may be set is
+event_hub_settings.py and messaging_settings.py, made of form_fields.py. Capacity and rights are scale_pages.py,
+capture_pages.py and access_pages.py; connect_pages.py and client_strings.py say what programs paste, alarm_pages.py
+what is wrong, namespace_list.py which namespaces there are. navigation.py says where rights let a person go, paths.py
+what pages are called, notices.py what was done before, paging.py how long lists come. quantities.py and rule_words.py
+are people's words for numbers and rules.
 
 What entities hold: event_explorer.py on event_peek.py, message_explorer.py on message_receive.py, shown by
 shown_message.py; sending.py sends.

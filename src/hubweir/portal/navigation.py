@@ -23,6 +23,7 @@ NAMESPACE_PAGES = (
     NavigationItem("scale", "Scale", Rights.MANAGE),
     NavigationItem("policies", "Shared access policies", Rights.MANAGE),
     NavigationItem("alarms", "Alarms", Rights.MANAGE),
+    NavigationItem("namespaces", "Namespaces", Rights.MANAGE),
 )
 _ALL = tuple(EntityKind)
 _STORING = (EntityKind.EVENT_HUB, EntityKind.QUEUE, EntityKind.TOPIC)

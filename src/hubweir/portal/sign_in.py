@@ -141,7 +141,7 @@ class SignIn:
         return self._by_key(request, form.get("rule", "").strip(), Secret(text), entity, namespace)
 
     def _by_key(self, request: Request, name: str, key: Secret, entity: str, namespace: str) -> _Proof | str:
-        gateway = self._gateway(request, name, namespace)
+        gateway = self._gateway(request, name, key, namespace)
         at = address_at(tuple(entity.split("/")), gateway.namespace.find_any) if entity else None
         found = at.entity if at is not None and not at.part else None
         rules = gateway.namespace.description.rules
@@ -171,10 +171,10 @@ class SignIn:
             return REFUSED
         return _Proof(gateway, rule, entity if own is not None else "", key_of(rule), token)
 
-    def _gateway(self, request: Request, rule: str, namespace: str) -> Gateway:
-        """The namespace of the host, else the one that is named, else the first that has such a rule."""
+    def _gateway(self, request: Request, rule: str, key: Secret, namespace: str) -> Gateway:
+        """The namespace of the host, else the one that is named, else the first whose rule has this key."""
         named = self._process.named(request.headers.get(b"host", b"").decode("ascii"))
         if named is None and namespace:
             wanted = (each for each in self._process.gateways if fold(each.settings.namespace) == fold(namespace))
             named = next(wanted, self._process.default)
-        return named or self._process.of_rule(rule)
+        return named or self._process.of_key(rule, key)

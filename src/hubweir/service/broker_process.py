@@ -16,6 +16,7 @@ import logging
 import os
 import signal
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,20 +25,17 @@ from hubweir.broker.broker import Broker
 from hubweir.broker.commands.broker_process import AskProcess, ProcessState
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
-from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of
 from hubweir.config.token_issuer import token_issuer
 from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import BrokerClient, Brokers
-from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.http.open_metrics import ProcessSamples
 from hubweir.gateway.keeper.client import KeeperClient
-from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
-from hubweir.namespace.tiers import PROFILES
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.data_folder import store_folder
 from hubweir.service.event_loop import loop_factory
+from hubweir.service.followed_namespaces import FollowedNamespaces
 from hubweir.service.log_output import LogOutput, begin_log
-from hubweir.service.part_settings import capture_places, gateway_settings
+from hubweir.service.part_settings import capture_places
 from hubweir.service.parts import Parts, unusable
 from hubweir.service.process_door import ProcessDoor
 from hubweir.service.process_start import ProcessStart
@@ -80,7 +78,7 @@ class BrokerProcess(Parts):
     async def _start(self) -> None:
         start, folder = self._start_document, RuntimeFolder.of(self.settings.data)
         self._ends.callback(self._env.close)
-        self._certificate = ServiceCertificate(self.settings, self.namespaces)
+        self._certificate = ServiceCertificate(self.settings, self.namespaces, is_owner=False)
         stores = ServedStores(
             self._env,
             self.settings,
@@ -126,6 +124,15 @@ class BrokerProcess(Parts):
             take_clients=self._take_clients,
             let_clients_go=self._let_clients_go,
             measure=self._scrape.encoded,
+            change_settings=lambda changed: self.take_settings(
+                replace(
+                    self.settings,
+                    log_level=changed.log_level,
+                    tls_cert=changed.tls_cert,
+                    tls_key=changed.tls_key,
+                    tls_client_ca=changed.tls_client_ca,
+                )
+            ),
         )
         shared = SharedBroker(door)
         self._ends.push_async_callback(shared.close)
@@ -135,25 +142,30 @@ class BrokerProcess(Parts):
     def _follow_catalogs(self, remote: RemoteBroker) -> None:
         """A gateway for each namespace, as soon as its catalog is known."""
         issuer = token_issuer(self.settings)
-        hosts = hosts_of(self.settings, self.namespaces)
         keeper = KeeperClient(self._env, remote, self._start_document.process_id)
         self._ends.callback(keeper.stop)
-        remote.on_change(lambda broker: keeper.came() if broker.is_up else keeper.went())
-        order = [each.name for each in self.namespaces]  # the first is the default
-        left = len(order)
+        followed = FollowedNamespaces(
+            self.settings,
+            self.process,
+            keeper,
+            issuer,
+            prepare=self._name_certificate,
+            on_change=self._namespaces_changed,
+            on_whole=self._followed.set,
+            is_serving=lambda: self.ready,
+        )
+        self._ends.push_async_callback(followed.stop)
+        self.process.namespaces = followed
 
-        def known(wanted: NamespaceSettings, followed: FollowedNamespace) -> None:
-            nonlocal left
-            Gateway(self.process, followed, gateway_settings(self.settings, wanted, hosts[wanted.name], issuer))
-            left -= 1
-            if not left:
-                self.process.gateways.sort(key=lambda gateway: order.index(gateway.settings.namespace))
-                self.process.has_all = True
-                self._followed.set()
+        def changed(broker: RemoteBroker) -> None:
+            if broker.is_up:
+                keeper.came()
+                followed.came()
+            else:
+                keeper.went()
 
-        for wanted in self.namespaces:
-            profile = PROFILES[wanted.profile]
-            keeper.follow(wanted.name, profile=profile, host=wanted.name, on_first=partial(known, wanted))
+        remote.on_change(changed)
+        followed.begin(self.namespaces)
         if issuer is not None:
             self._follow(issuer)
 

@@ -6,6 +6,7 @@ import datetime
 import ssl
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeAlias
 
 from hubweir.config.namespaces_at_start import NamespaceSettings
 from hubweir.config.settings import Settings
@@ -13,17 +14,34 @@ from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.tls import CertificateFiles, server_context
 from hubweir.service.data_folder import TLS_FOLDER
 
+ReadCertificate: TypeAlias = tuple[CertificateFiles, ssl.SSLContext]
+
 
 class ServiceCertificate:
     """See the module's text. files: where it lies. tls: with what was read first."""
 
-    def __init__(self, settings: Settings, namespaces: Iterable[NamespaceSettings]) -> None:
-        """Reads it, as `read` does."""
+    def __init__(self, settings: Settings, namespaces: Iterable[NamespaceSettings], *, is_owner: bool = True) -> None:
+        """Reads it, as `read` does. is_owner: False in a process beside the one that makes a development certificate
+        for the names that there are: one with names that are gone is good enough here.
+        """
         self._settings = settings
+        self._is_owner = is_owner
         self._names = list(_names(settings, namespaces))
         self.files, self.tls = self.read()
 
-    def read(self) -> tuple[CertificateFiles, ssl.SSLContext]:
+    def go_by(self, settings: Settings) -> None:
+        """`read` looks where these say from now on."""
+        self._settings = settings
+
+    def name(self, namespaces: Iterable[NamespaceSettings]) -> bool:
+        """These are served now; whether `read` has another certificate for them. Names that went do no harm."""
+        names = list(_names(self._settings, namespaces))
+        if self._settings.tls_cert or set(names) <= set(self._names):
+            return False
+        self._names = names
+        return True
+
+    def read(self) -> ReadCertificate:
         """Where the files lie, and TLS with what is in them now. Blocks. Raises BadCertificate, OSError.
 
         A development certificate is made, or remade, when it has to be (drivers/development_certificate.py).
@@ -33,7 +51,8 @@ class ServiceCertificate:
             files = CertificateFiles(Path(settings.tls_cert), Path(settings.tls_key))
         else:
             now = datetime.datetime.now(datetime.UTC)
-            files = development_certificate(Path(settings.data) / TLS_FOLDER, self._names, now)
+            folder = Path(settings.data) / TLS_FOLDER
+            files = development_certificate(folder, self._names, now, keeps_more=not self._is_owner)
         return files, server_context(files, Path(settings.tls_client_ca) if settings.tls_client_ca else None)
 
 

@@ -1,6 +1,7 @@
 """The start of one namespace's gateway: what the catalog says of the namespace, its partitions, units and entities.
 
-Name, host names, profile and rank are one record of a catalog: after a crash it holds all of them or none.
+Name, host names, profile, rank and the root rule are one record of a catalog: after a crash it holds all of them or
+none.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from hubweir.config.namespaces_at_start import NamespaceSettings
 from hubweir.config.settings import ROOT_RULE
@@ -21,8 +23,9 @@ from hubweir.gateway.http.exchange import answer_of
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.catalog_writer import CatalogWriter
-from hubweir.namespace.namespace_description import NamespaceDescription
+from hubweir.namespace.namespace_description import NamespaceDescription, UnitsDescription
 from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.service.desired_entities import make_entities
@@ -47,7 +50,8 @@ async def start_gateway(
     gateway = Gateway(process, writer, values)
     assert isinstance(gateway.units, NamespaceUnits), "who has the catalog's writer has all of the units"
     await _open_partitions(gateway, None if wanted.entities is not None else OPENING_WAIT_S)
-    await answer_of(partial(gateway.units.ask, wanted.throughput_units, wanted.maximum_throughput_units))
+    if not wanted.is_made_running:
+        await answer_of(partial(gateway.units.ask, wanted.throughput_units, wanted.maximum_throughput_units))
     if wanted.entities is not None:
         await make_entities(gateway, wanted.entities)
     return gateway
@@ -76,19 +80,25 @@ async def _open_partitions(gateway: Gateway, wait_s: float | None) -> None:
 async def _describe(writer: CatalogWriter, wanted: NamespaceSettings) -> None:
     """Have the catalog say what the namespace is from now on; nothing is written where it says so already."""
     known = writer.namespace.description
-    described = (known.name, known.hostnames, known.profile, known.default_rank)
-    if described != (wanted.name, wanted.hostnames, wanted.profile, wanted.default_rank):
-        say = partial(
-            replace,
-            name=wanted.name,
-            hostnames=wanted.hostnames,
-            profile=wanted.profile,
-            default_rank=wanted.default_rank,
-        )
-        await answer_of(partial(writer.describe, say))
-    rule = _root_rule(writer.namespace.description, wanted.key)
-    if rule is not None:
-        await answer_of(partial(writer.change_rules, None, lambda level: level.set(rule)))
+    is_own = wanted.is_made_running and bool(known.name)
+    rule = None if is_own else _root_rule(known, wanted.key)  # its owner may have renewed it, or removed it
+    said: dict[str, Any] = {
+        "name": wanted.name,
+        "hostnames": wanted.hostnames,
+        "profile": wanted.profile,
+        "default_rank": wanted.default_rank,
+        "is_made_running": wanted.is_made_running,
+    }
+    if wanted.is_made_running and not known.name:
+        said["units"] = UnitsDescription(wanted.throughput_units or 0, wanted.maximum_throughput_units or 0)
+    if rule is None and all(getattr(known, member) == value for member, value in said.items()):
+        return
+
+    def say(now: NamespaceDescription) -> NamespaceDescription:
+        rules = now.rules if rule is None else RuleLevel(now, wanted.name).set(rule)
+        return replace(now, **said, rules=rules)
+
+    await answer_of(partial(writer.describe, say))
 
 
 def _root_rule(known: NamespaceDescription, key: str) -> AuthorizationRuleDescription | None:

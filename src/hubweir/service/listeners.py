@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import ssl
 from collections.abc import Callable, Iterable
 
 from hubweir.config.settings import Settings
@@ -19,7 +18,7 @@ from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.application import Application
 from hubweir.gateway.http.metrics_page import MetricsPage
-from hubweir.service.certificate import ServiceCertificate
+from hubweir.service.certificate import ReadCertificate, ServiceCertificate
 from hubweir.service.portal_on_demand import PortalOnDemand
 from hubweir.service_log import READ_AGAIN
 
@@ -84,9 +83,9 @@ class Listeners:
         What cannot be used changes nothing; the log says either.
         """
 
-        def taken(read: Result[tuple[CertificateFiles, ssl.SSLContext]]) -> None:
+        def taken(read: Result[ReadCertificate]) -> None:
             try:
-                files, self._switch.tls = read.value()
+                files = self.take_certificate(read.value())
             except (BadCertificate, OSError) as error:
                 outcome = f"stays as it was: {error}"
                 READ_AGAIN.say(logger, level=logging.ERROR, what="the certificate", outcome=outcome)
@@ -94,6 +93,11 @@ class Listeners:
                 READ_AGAIN.say(logger, what="the certificate", outcome=f"read from {files.certificate}")
 
         self._process.env.offload(Lane.MAINTENANCE, self.certificate.read, taken)
+
+    def take_certificate(self, read: ReadCertificate) -> CertificateFiles:
+        """It holds for connections that come from now on; returns where it lies."""
+        files, self._switch.tls = read
+        return files
 
     async def close(self, *, grace_ms: int) -> None:
         """Take no more peers and end those that are there. grace_ms: for what they sent to be settled."""

@@ -70,7 +70,7 @@ def gateway_settings(
         host_name=(wanted.hostnames or settings.host)[0] if wanted.is_default else wanted.host_name,
         hosts=hosts,
         profile=PROFILES[wanted.profile],
-        settings_rule=ROOT_RULE,
+        settings_rule="" if wanted.is_made_running else ROOT_RULE,
         issuer=issuer,
         # Its clients come from other containers, and have no TLS.
         lone_receives=settings.lone_receives,

@@ -5,9 +5,11 @@ The only module that knows gateways and brokers both.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -24,8 +26,8 @@ from hubweir.counters import Counters
 from hubweir.drivers.descriptor_limit import raise_descriptor_limit
 from hubweir.drivers.loop_watch import LoopWatch
 from hubweir.drivers.system_env import SystemEnv
-from hubweir.drivers.tls import CertificateFiles
-from hubweir.env import Env
+from hubweir.drivers.tls import BadCertificate, CertificateFiles
+from hubweir.env import Env, Lane, Result
 from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.gateway import Gateway
@@ -37,12 +39,13 @@ from hubweir.messaging_store.log_store import LogStore
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.host_names import HostNames
-from hubweir.service.certificate import ServiceCertificate
+from hubweir.service.certificate import ReadCertificate, ServiceCertificate
 from hubweir.service.client_string import client_string
-from hubweir.service.completions import done
+from hubweir.service.completions import answer, done
 from hubweir.service.data_folder import CATALOG_FOLDER, own_data_folder, store_folder, stored_logs
 from hubweir.service.gateway_start import start_gateway, stop_gateways
 from hubweir.service.listeners import Listeners
+from hubweir.service.log_output import set_level
 from hubweir.service.part_settings import (
     capture_account,
     capture_places,
@@ -51,7 +54,10 @@ from hubweir.service.part_settings import (
     metrics_access,
 )
 from hubweir.service.scrape import Scrape
+from hubweir.service.served_namespaces import ServedNamespaces
 from hubweir.service.stored_namespaces import StoredNamespaces
+
+logger = logging.getLogger(__name__)
 
 # A sync thread beside busy Python waited 10 ms for the interpreter with the default of 5 ms, 0.7 ms with this.
 SWITCH_INTERVAL_S = 0.0005
@@ -121,6 +127,19 @@ class Parts:
         """
         if self.ready:
             self._listeners.read_certificate()
+
+    @property
+    def served_namespaces(self) -> ServedNamespaces:
+        """What makes, changes and deletes its namespaces; of a process that keeps their catalogs."""
+        assert isinstance(self.process.namespaces, ServedNamespaces), "a process that follows changes none"
+        return self.process.namespaces
+
+    def take_settings(self, settings: Settings) -> None:
+        """Go by these settings, which differ in what may change while it runs; the certificate is read again."""
+        self.settings = settings
+        set_level(settings.log_level)
+        self._certificate.go_by(settings)
+        self.read_certificate()
 
     def connection_string(self, namespace: str = "", *, plain: bool = True) -> str:
         """What a client pastes. namespace: its name, "" for the default one. plain: without TLS, as of an emulator."""
@@ -218,13 +237,47 @@ class Parts:
 
     async def _start_gateways(
         self, stored: StoredNamespaces, hosts: Mapping[str, HostNames], issuer: IssuerKeys | None
-    ) -> None:
+    ) -> ServedNamespaces:
         settings = self.settings
         for wanted in self.namespaces:
             account = capture_account(settings)
             writer = await stored.open(wanted, partitions_limit=settings.partitions_limit, capture_account=account)
             values = gateway_settings(settings, wanted, hosts[wanted.name], issuer)
             await start_gateway(self.process, writer, wanted, values)
+        served = ServedNamespaces(
+            self._env,
+            settings,
+            self.process,
+            stored,
+            issuer,
+            self.namespaces,
+            prepare=self._name_certificate,
+            on_change=self._namespaces_changed,
+        )
+        self._ends.push_async_callback(served.stop)
+        self.process.namespaces = served
+        served.carry_on()
+        return served
+
+    def _namespaces_changed(self, namespaces: tuple[NamespaceSettings, ...]) -> None:
+        """Namespaces came or went while the service runs."""
+        self.namespaces = namespaces
+
+    async def _name_certificate(self, namespaces: tuple[NamespaceSettings, ...]) -> None:
+        """Have a development certificate for the names of these, too. Without it they are served all the same."""
+        if not self._certificate.name(namespaces):
+            return
+        read: Result[ReadCertificate] = await answer(
+            partial(self._env.offload, Lane.MAINTENANCE, self._certificate.read)
+        )
+        try:
+            self._take_certificate(read.value())
+        except (BadCertificate, OSError) as error:
+            logger.error("the development certificate has not the names of new namespaces: %s", error)
+
+    def _take_certificate(self, read: ReadCertificate) -> None:
+        """It holds for connections that come from now on."""
+        self._listeners.take_certificate(read)
 
     def _own_brokers(self) -> list[Broker]:
         """The brokers of this process that are up."""

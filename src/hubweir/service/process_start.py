@@ -37,9 +37,11 @@ class ProcessStart:
     def digest(self) -> str:
         """The same for all processes of one start, and of a later start with the same settings.
 
-        Keys are left out: they are in the catalog, which every process follows.
+        Keys are left out: they are in the catalog, which every process follows. So are namespaces that were made while
+        the service ran: a process follows those that there are.
         """
-        served = [(each.name, each.hostnames, each.profile, each.is_default) for each in self.namespaces]
+        named = (each for each in self.namespaces if not each.is_made_running)
+        served = [(each.name, each.hostnames, each.profile, each.is_default) for each in named]
         settings = replace(self.settings, key="-")
         said = msgspec.json.encode([__version__, settings, served, self.stores])
         return hashlib.sha256(said).hexdigest()

@@ -15,7 +15,7 @@ from functools import partial
 
 from hubweir.alarms import LOGS_UNNAMED, Alarms
 from hubweir.config.namespaces_at_start import NamespaceSettings
-from hubweir.env import Env
+from hubweir.env import Env, Result
 from hubweir.errors import CatalogLost, LogLost
 from hubweir.messaging_store.log import Durability, Log, Refused
 from hubweir.messaging_store.log_store import LogStore, NotOpened
@@ -26,14 +26,16 @@ from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.tiers import PROFILES
-from hubweir.service.completions import answer
+from hubweir.service.completions import answer, done
 from hubweir.service.data_folder import StoredLog, store_folder
 
 CATALOG = "the catalog of a namespace"  # its log, in alarms
 
 
 @dataclass(frozen=True, slots=True)
-class _StoredCatalog:
+class StoredCatalog:
+    """A catalog as it was read. log: in which it lies."""
+
     log: Log
     loaded: LoadedCatalog
 
@@ -41,15 +43,17 @@ class _StoredCatalog:
 class StoredNamespaces:
     """The catalogs of a data folder, each read once. Made by `read`.
 
-    descriptions: of all namespaces. unnamed: the ids of logs of partitions that no catalog names. stores: those in
+    descriptions: of all namespaces that are to be served. deleting: the catalogs of those that are being
+    deleted. unnamed: the ids of logs of partitions that no catalog names. stores: those in
     which catalogs name logs, by index.
     """
 
     def __init__(self, env: Env, catalogs: LogStore) -> None:
         self._env, self._catalogs = env, catalogs
-        self._named: dict[str, _StoredCatalog] = {}
-        self._nameless: list[_StoredCatalog] = []
+        self._named: dict[str, StoredCatalog] = {}
+        self._nameless: list[StoredCatalog] = []
         self.descriptions: list[NamespaceDescription] = []
+        self.deleting: list[StoredCatalog] = []
         self.unnamed: tuple[str, ...] = ()
         self.stores: frozenset[int] = frozenset()
 
@@ -68,7 +72,9 @@ class StoredNamespaces:
             catalog = found.loaded.catalog
             placed += (placement for entity in catalog.entities() for placement in entity.placements)
             description = catalog.namespace
-            if description.name:
+            if description.is_deleting:
+                stored.deleting.append(found)
+            elif description.name:
                 stored._named[fold(description.name)] = found
                 stored.descriptions.append(description)
             else:
@@ -102,6 +108,7 @@ class StoredNamespaces:
             raise CatalogLost(_lost_text(served.name, self.unnamed))
         if stored is None:
             stored = self._nameless.pop() if self._nameless else await self._load(self._env.new_id())
+            self._named[fold(served.name)] = stored
         return CatalogWriter(
             stored.log,
             self._env,
@@ -112,7 +119,30 @@ class StoredNamespaces:
             capture_account=capture_account,
         )
 
-    async def _load(self, log_id: str) -> _StoredCatalog:
+    def take(self, name: str) -> StoredCatalog:
+        """Know nothing more of a namespace that is being deleted: its name is free. Returns its catalog."""
+        return self._named.pop(fold(name))
+
+    async def give_back(self, name: str) -> None:
+        """A new namespace could not be described: its catalog, which nobody named, is the next new one's.
+
+        Where it turns out to be named after all, the next start serves it.
+        """
+        found = await self._load(self.take(name).log.log_id)
+        if not found.loaded.catalog.namespace.name:
+            self._nameless.append(found)
+
+    async def remove(self, catalog: StoredCatalog) -> None:
+        """Remove a catalog that has no entities any more. OSError: it is there in part, and is to be removed again.
+
+        After a crash: it is there as before, or it is gone.
+        """
+        log_id = catalog.log.log_id
+        await done(partial(self._catalogs.close_log, log_id))
+        removed: Result[None] = await answer(partial(self._catalogs.delete_log, log_id))
+        removed.value()
+
+    async def _load(self, log_id: str) -> StoredCatalog:
         """Open the log, which is made when it never was, and read what is in it."""
         opening = partial(self._catalogs.open_log, log_id, durability=Durability.DURABLE, name=CATALOG, makes=True)
         log = await answer(opening)
@@ -126,7 +156,7 @@ class StoredNamespaces:
         loaded = await answer(partial(load_catalog, log))
         if isinstance(loaded, Refused):
             raise loaded.error
-        return _StoredCatalog(log, loaded)
+        return StoredCatalog(log, loaded)
 
 
 def _lost_text(name: str, unnamed: Sequence[str]) -> str:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +24,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from hubweir.broker.commands.broker_process import AskProcess
+from hubweir.broker.commands.broker_process import AskProcess, ChangeSettings
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
@@ -41,10 +40,11 @@ from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.keeper.server import KeeperServer
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.namespace.entity import EntityDescription
-from hubweir.service.certificate import ServiceCertificate
+from hubweir.service.certificate import ReadCertificate, ServiceCertificate
 from hubweir.service.completions import answer
 from hubweir.service.data_folder import store_count
 from hubweir.service.found_process import Found, ask_process, end_found
+from hubweir.service.namespace_door import NamespaceDoor
 from hubweir.service.parts import Parts, unusable
 from hubweir.service.process_start import ProcessStart, own_stores
 from hubweir.service.runtime_folder import RuntimeFolder
@@ -79,6 +79,7 @@ class Supervisor(Parts):
         self._is_open = asyncio.Event()  # gateways are there, and had the logs opened
         self._opened: set[int] = set()  # stores whose brokers are up, and were told to open their logs, and answered
         self._changes = Counter[int]()  # how often the broker of a store came or went
+        self._namespaces: NamespaceDoor | None = None  # of the keeper, once it has gateways
         self._failed: int | None = None  # the index of a process that ended during the start
 
     @classmethod
@@ -96,11 +97,18 @@ class Supervisor(Parts):
             raise unusable(settings.data, error) from error
         return supervisor
 
-    def read_certificate(self) -> None:
-        """Have every process read certificate, key and the CAs of clients again."""
+    def take_settings(self, settings: Settings) -> None:
+        """Have every process go by these, and read certificate, key and the CAs of clients again."""
+        super().take_settings(settings)
+        command = ChangeSettings(settings.log_level, settings.tls_cert, settings.tls_key, settings.tls_client_ca)
         for process in self.processes:
-            if process.life is not None:
-                process.life.send(signal.SIGHUP)
+            process.change_settings(command)
+
+    def read_certificate(self) -> None:
+        """The processes do: here nobody connects."""
+
+    def _take_certificate(self, read: ReadCertificate) -> None:
+        """Its files are there, which each process reads when it hears of the namespaces."""
 
     # Steps
 
@@ -128,8 +136,12 @@ class Supervisor(Parts):
         await self._all(lambda each: each.is_up)
         if not any(way.is_up for way in ways):
             raise no_store_answers(self.settings)
-        await self._start_gateways(stored, hosts, None)
-        self._keeper.expect(each.state.process_id for each in found.values())
+        served = await self._start_gateways(stored, hosts, None)
+        self._namespaces = NamespaceDoor(served, self._keeper.push, self._keeper.dead)
+        self._ends.push_async_callback(self._namespaces.close)
+        left = tuple(each.state.process_id for each in found.values())
+        self._keeper.expect(left)
+        served.followers.expect(left)
         keeper.serve(self._folder.keeper)
         self._is_open.set()
         await self._all(lambda each: each.is_serving)
@@ -172,7 +184,9 @@ class Supervisor(Parts):
             way.on_change(partial(self._broker_changed, index))
         self.process = self._new_process(Brokers(ways, own=()), self._new_id())
         self._keeper = KeeperServer(self.process)
-        door = SupervisorDoor(self._keeper, lambda: self.processes, self._scrape.encoded, self.alarms)
+        door = SupervisorDoor(
+            self._keeper, lambda: self.processes, self._scrape.encoded, self.alarms, lambda: self._namespaces
+        )
         shared = SharedBroker(door)
         self._ends.push_async_callback(door.close)
         self._keeper.on_dead = shared.end_streams_of
@@ -267,6 +281,8 @@ class Supervisor(Parts):
 
     def _ended(self, process: SupervisedProcess) -> None:
         self._keeper.gone(process.process_id)
+        if self._namespaces is not None:
+            self._namespaces.gone(process.process_id)
         if not self.ready and not process.was_up:
             self._failed = process.index
         self._changed.set()

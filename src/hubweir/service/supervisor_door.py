@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from hubweir.alarms import Alarms
 from hubweir.broker.commands.broker_process import AskMeasures, AskProcesses, MarkStore, OrderFault, ProcessesTold
 from hubweir.broker.commands.command import Answer, Command, Push
-from hubweir.broker.commands.process import Done
+from hubweir.broker.commands.keeper import CreateNamespace, DeleteNamespace, FollowNamespaces, NamespacesApplied
+from hubweir.broker.commands.process import CloseOwner, Done
 from hubweir.broker.commands.status import alarms_told
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.server import CommandTarget
 from hubweir.drivers.tasks import Tasks
-from hubweir.errors import NOT_FOUND, ServiceError
+from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
+from hubweir.service.namespace_door import NamespaceDoor
 from hubweir.service.process_door import answer_measures
 from hubweir.service.supervised_process import SupervisedProcess
 
@@ -26,7 +28,10 @@ class SupervisorDoor:
         processes: Callable[[], Sequence[SupervisedProcess]],
         measure: Callable[[], Awaitable[bytes]],
         alarms: Alarms,
+        namespaces: Callable[[], NamespaceDoor | None] = lambda: None,
     ) -> None:
+        """namespaces: None as long as the keeper has no gateways: nobody can connect then."""
+        self._namespaces = namespaces
         self._keeper = keeper
         self._alarms = alarms
         self._processes = processes
@@ -66,5 +71,14 @@ class SupervisorDoor:
                     on_answer(refusal_of(ServiceError(NOT_FOUND, f"there is no messaging store {store}")))
                 else:
                     process.mark(command, on_answer)
+            case FollowNamespaces() | NamespacesApplied() | CreateNamespace() | DeleteNamespace():
+                namespaces = self._namespaces()
+                if namespaces is None:
+                    on_answer(refusal_of(ServiceError(STORE_OFFLINE, "The namespaces are not known yet. Try again.")))
+                else:
+                    namespaces.submit(command, on_answer)
             case _:
+                namespaces = self._namespaces()
+                if isinstance(command, CloseOwner) and namespaces is not None:
+                    namespaces.left(command.owner.process)
                 self._keeper.submit(command, on_answer)

@@ -2,7 +2,8 @@
 
 The keeper is in one process, which alone changes catalogs; every other one follows each namespace that it serves
 (gateway/keeper/). Changes travel as values (namespace/change_forms.py), are judged by the keeper when their turn comes,
-and are answered when every process that follows has applied them. Bytes hold keys in clear.
+and are answered when every process that follows has applied them. Bytes hold keys in clear. The namespaces that there
+are is a list that each process follows in the same way.
 """
 
 from __future__ import annotations
@@ -184,3 +185,50 @@ class TellUses(KeeperCommand, frozen=True):
 
     question: int
     unused_ms: int | None
+
+
+# Namespaces, which come and go while the service runs. Where there is no one namespace, its field is empty.
+
+
+@answer(229)
+class NamespacesTold(Answer, frozen=True):
+    """namespaces: all that are served, as JSON (service/told_namespaces.py). version: grows with every change."""
+
+    version: int
+    namespaces: bytes
+
+
+@command(204, NamespacesTold)
+class FollowNamespaces(KeeperCommand, frozen=True):
+    """Say which namespaces there are, and from then on each change."""
+
+
+@push(153)
+class NamespacesChanged(Push, frozen=True):
+    """A namespace came or went. As NamespacesTold."""
+
+    version: int
+    namespaces: bytes
+
+
+@command(205, Done, cost=Cost.END)
+class NamespacesApplied(KeeperCommand, frozen=True):
+    """What that version says is served here, and nothing else."""
+
+    version: int
+
+
+@command(206, Done)
+class CreateNamespace(KeeperCommand, frozen=True):
+    """Make a namespace (gateway/namespace_management.py); answered when every process serves it. key: in clear."""
+
+    hostnames: tuple[str, ...]
+    profile: str
+    key: str
+    held: int
+    maximum: int
+
+
+@command(207, Done)
+class DeleteNamespace(KeeperCommand, frozen=True):
+    """Delete a namespace with all that it holds."""

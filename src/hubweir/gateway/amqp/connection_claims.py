@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hubweir.amqp.transport.events import SaslInitiated
 from hubweir.auth.claims import EVERYTHING, FOR_EVER, GRACE_MS, Claims
-from hubweir.auth.plain import plain_name
+from hubweir.auth.plain import plain_key, plain_name
 from hubweir.auth.refusal import invalid_audience
 from hubweir.auth.resource_scope import Scope
 from hubweir.drivers.amqp_driver import AmqpDriver
@@ -70,7 +70,7 @@ class ConnectionClaims:
         self.changes += 1
         choice = self._choice
         if said.mechanism == "PLAIN":
-            gateway = choice.of_rule(plain_name(said.response), said.hostname)
+            gateway = choice.of_key(plain_name(said.response), plain_key(said.response), said.hostname)
             if not gateway.settings.plain_without_tls and (driver is None or not driver.is_private):
                 raise ServiceError(UNAUTHORIZED, "SASL PLAIN shows a key: over the network it needs TLS.")
             self._claims.grant(gateway.authorization.plain(said.response))

@@ -16,6 +16,7 @@ from hubweir.errors import NOT_ALLOWED, RESOURCE_LIMIT, ServiceError
 from hubweir.gateway.gateway import Gateway, GatewayConnection
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.namespace.host_names import bare_host
+from hubweir.namespace.secret import Secret
 
 
 class ChoosingConnection(GatewayConnection, Protocol):
@@ -68,7 +69,13 @@ class NamespaceChoice:
 
     def of_rule(self, name: str, hostname: str | None) -> Gateway:
         """The namespace in which SASL may prove a rule's rights; ServiceError NOT_ALLOWED when none has the host."""
-        gateway = self.gateway if self._is_decided else self._process.of_rule(name)
+        return self._checked(self.gateway if self._is_decided else self._process.of_rule(name), hostname)
+
+    def of_key(self, name: str, key: Secret, hostname: str | None) -> Gateway:
+        """As of_rule, of a rule whose key the peer shows."""
+        return self._checked(self.gateway if self._is_decided else self._process.of_key(name, key), hostname)
+
+    def _checked(self, gateway: Gateway, hostname: str | None) -> Gateway:
         if hostname and bare_host(hostname) not in gateway.hosts:
             raise _not_here(hostname)
         return gateway

@@ -18,6 +18,7 @@ from hubweir.broker.commands.keeper import (
     CatalogFollowed,
     CatalogPart,
     FollowCatalog,
+    NamespacesChanged,
     TellUses,
     UsesWanted,
 )
@@ -55,7 +56,8 @@ class _Followed:
 class KeeperClient:
     """See the module's text. Whoever makes the stream calls `came` and `went`; it is up or not when this is made.
 
-    process: the id of this process, as it is in its commands to brokers.
+    process: the id of this process, as it is in its commands to brokers. on_namespaces: called with the version and the
+    bytes of each NamespacesChanged.
     """
 
     def __init__(self, env: Env, keeper: BrokerClient, process: int, *, is_up: bool = False) -> None:
@@ -64,6 +66,7 @@ class KeeperClient:
         self._env = env
         self._keeper = keeper
         self._followed: dict[str, _Followed] = {}
+        self.on_namespaces: Callable[[int, bytes], None] = lambda version, namespaces: None
         keeper.listen(self._pushed)
 
     def follow(self, name: str, *, profile: Profile, host: str, on_first: OnFollowed) -> FollowedNamespace:
@@ -77,9 +80,14 @@ class KeeperClient:
             self._begin(followed)
         return namespace
 
+    def unfollow(self, name: str) -> None:
+        """Follow a namespace no more: what comes of it is for nobody."""
+        self._forget(self._followed.pop(name))
+
     def is_following(self, name: str) -> bool:
         """Whether the copy of a namespace is as new as the keeper has told."""
-        return self._followed[name].following
+        followed = self._followed.get(name)
+        return followed is not None and followed.following
 
     def submit(self, command: Command, on_answer: OnAnswer) -> None:
         """Ask the keeper something else (followed_namespace.py)."""
@@ -148,6 +156,8 @@ class KeeperClient:
             followed.again = self._env.call_later(FOLLOW_AGAIN_MS, lambda: self._begin(followed))
 
     def _pushed(self, push: Push) -> None:
+        if isinstance(push, NamespacesChanged) and push.owner == self.owner:
+            self.on_namespaces(push.version, push.namespaces)
         if not isinstance(push, CatalogPart | CatalogChanged | UsesWanted) or push.owner != self.owner:
             return
         followed = self._followed.get(push.namespace)
@@ -182,6 +192,8 @@ class KeeperClient:
     def _say_applied(self, followed: _Followed) -> None:
         followed.is_telling = False
         namespace = followed.namespace
+        if self._followed.get(namespace.name) is not followed:
+            return  # it is followed no more; another may have its name
         self.submit(CatalogApplied(self.owner, namespace.name, namespace.catalog.version), _nobody_waits)
 
 

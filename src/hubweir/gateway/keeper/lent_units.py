@@ -142,6 +142,10 @@ class LentUnits:
             self._soon.cancel()
         self._lease(told)
 
+    def end(self) -> None:
+        """The namespace is served no more: what waits is refused."""
+        self.stop(lambda _: None)
+
     # Leases
 
     @property

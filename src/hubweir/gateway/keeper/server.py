@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from hubweir.broker.commands.command import Answer, Command, KeeperCommand, Push
 from hubweir.broker.commands.keeper import (
@@ -71,7 +72,8 @@ class KeeperServer:
         self._process = process
         self.on_push: Callable[[Push], None] | None = None
         self.on_dead: Callable[[int], None] | None = None
-        self._connections: dict[str, dict[int, int]] = {}  # by namespace and process
+        # By process.
+        self._connections: WeakKeyDictionary[Gateway, dict[int, int]] = WeakKeyDictionary()
 
     def submit(self, command: Command, on_answer: OnAnswer) -> None:
         """Run a command of a process; on_answer is called exactly once."""
@@ -99,6 +101,11 @@ class KeeperServer:
         for gateway in self._process.gateways:
             self._keeper(gateway).followers.expect(known)
 
+    def dead(self, process: int) -> None:
+        """A process did not apply a change in time."""
+        if self.on_dead is not None:
+            self.on_dead(process)
+
     # Who follows
 
     def _left(self, process: int) -> None:
@@ -110,27 +117,26 @@ class KeeperServer:
         """Nothing of what a process said of itself counts any more."""
         gateway.uses_everywhere.left(process)
         self._units(gateway).process_left(process)
-        self._connections.get(gateway.settings.namespace, {}).pop(process, None)
+        self._connections.get(gateway, {}).pop(process, None)
 
     def _follow(self, gateway: Gateway, command: FollowCatalog, on_answer: OnAnswer) -> None:
         owner, namespace, keeper = command.owner, command.namespace, self._keeper(gateway)
         version, snapshot = keeper.snapshot()
         for at in range(0, len(snapshot), PART_BYTES):
-            self._push(CatalogPart(owner, namespace, snapshot[at : at + PART_BYTES]))
+            self.push(CatalogPart(owner, namespace, snapshot[at : at + PART_BYTES]))
         on_answer(CatalogFollowed(version, len(snapshot)))
 
         def tell(made: int, operation: bytes) -> None:
-            self._push(CatalogChanged(owner, namespace, made, operation))
+            self.push(CatalogChanged(owner, namespace, made, operation))
 
         def dead() -> None:
             self._lost(gateway, owner.process)
-            if self.on_dead is not None:
-                self.on_dead(owner.process)
+            self.dead(owner.process)
 
         keeper.followers.came(owner.process, version, tell, dead)
 
         def ask(question: int, log_id: str) -> None:
-            self._push(UsesWanted(owner, namespace, question, log_id))
+            self.push(UsesWanted(owner, namespace, question, log_id))
 
         gateway.uses_everywhere.came(owner.process, ask)
 
@@ -169,7 +175,7 @@ class KeeperServer:
         gateway.units.change(_then(on_answer, _done), held=command.held, maximum=command.maximum)
 
     def _lease(self, gateway: Gateway, command: LeaseUnits, on_answer: OnAnswer) -> None:
-        process, connections = command.owner.process, self._connections.setdefault(command.namespace, {})
+        process, connections = command.owner.process, self._connections.setdefault(gateway, {})
         connections[process] = command.connections
         others = sum(count for other, count in connections.items() if other != process)
         asked = command.asked_in, command.asked_out
@@ -200,7 +206,8 @@ class KeeperServer:
         assert isinstance(gateway.units, NamespaceUnits), "a process that follows lends nothing"
         return gateway.units
 
-    def _push(self, push: Push) -> None:
+    def push(self, push: Push) -> None:
+        """Give a push to its owner's process."""
         if self.on_push is not None:
             self.on_push(push)
 

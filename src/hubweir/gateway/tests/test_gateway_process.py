@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.tests.further_namespace import further_namespace, peer_of
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, World, event
@@ -53,11 +52,31 @@ def test_a_token_belongs_to_the_namespace_of_its_host_else_to_the_first_that_has
     process = two.process
     assert process.of_token(token("large.example")) is two.large
     assert process.of_token(token("127.0.0.1")) is two.plain
-    assert process.of_signature("listener", Scope("127.0.0.1", ("hub",))) is two.plain
+    assert process.of_token(token("127.0.0.1", "listener")) is two.plain
     own = AuthorizationRuleDescription("own", Rights.ALL, Secret(KEY), Secret(""))
     two.world.wait(lambda done: two.large.keeper.change_rules(None, lambda level: level.set(own), done))
     assert process.of_token(token("127.0.0.1", "own")) is two.large
     assert process.of_token(token("127.0.0.1", "nobodys")) is two.plain
+
+
+def test_a_token_without_a_host_belongs_to_the_namespace_whose_rule_signed_it(two: Two) -> None:
+    process = two.process
+    assert process.of_token(token("127.0.0.1", ROOT, "large key")) is two.large
+    assert process.of_token(token("plain.example", ROOT, "large key")) is two.plain, "its host decides"
+    assert process.of_token(token("127.0.0.1", ROOT, "nobody's key")) is two.plain
+    assert process.of_key(ROOT, Secret("large key")) is two.large
+    assert process.of_key(ROOT, Secret("nobody's key")) is two.plain
+
+
+def test_a_namespace_that_went_leads_nowhere_and_its_connections_end(two: Two) -> None:
+    peer = peer_of(two.world, "large.example")
+    assert two.large.connection_count == 1
+    two.process.remove_gateway(two.large)
+    two.world.run_for(20)
+    assert two.large.connection_count == 0 and peer.host.is_over
+    assert two.process.named("large.example") is None
+    two.process.lead(divide({"plain": ["plain.example", "large.example"]}))
+    assert two.process.named("large.example") is two.plain
 
 
 def test_what_is_no_signature_goes_by_the_audience(two: Two) -> None:

@@ -167,7 +167,7 @@ SUBSCRIPTION_MAP = {
 }
 PLACED, PLACED_MAP = Placement("ab" * 16, 0), {"log_id": "ab" * 16, "store_index": 0}
 UNITS, UNITS_MAP = UnitsDescription(2, 4, 1), {"held": 2, "maximum": 4, "inflated": 1}
-NAMESPACE = NamespaceDescription("ns", (RULE,), 5, UNITS, ("h.example",), "basic", 3)
+NAMESPACE = NamespaceDescription("ns", (RULE,), 5, UNITS, ("h.example",), "basic", 3, True, True)
 NAMESPACE_MAP = {
     "name": "ns",
     "rules": [RULE_MAP],
@@ -176,6 +176,8 @@ NAMESPACE_MAP = {
     "hostnames": ["h.example"],
     "profile": "basic",
     "default_rank": 3,
+    "is_made_running": True,
+    "is_deleting": True,
 }
 DESCRIBED = DescribeNamespace(NAMESPACE)
 
@@ -244,6 +246,13 @@ def test_the_bytes_of_an_operation_have_not_changed(operation: Operation, docume
     data = encode(operation)
     assert data[0] == 3 and msgspec.msgpack.decode(data[1:]) == document
     assert encode(decode_operation(stored(document))) == data
+
+
+def test_a_namespace_that_was_described_before_it_could_be_made_running_is_read() -> None:
+    before = {name: value for name, value in NAMESPACE_MAP.items() if name not in ("is_made_running", "is_deleting")}
+    read = decode_operation(stored({"type": "describe-namespace", "namespace": before}))
+    assert isinstance(read, DescribeNamespace)
+    assert (read.namespace.is_made_running, read.namespace.is_deleting) == (False, False)
 
 
 def test_the_bytes_of_a_snapshot_have_not_changed() -> None:

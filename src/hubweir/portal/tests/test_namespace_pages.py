@@ -7,11 +7,13 @@ import pytest
 
 from hubweir.alarms import DISK_FULL
 from hubweir.broker.commands.partition import AppendEvents
+from hubweir.gateway.amqp.tests.further_namespace import further_namespace
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, World
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.host_names import divide
 from hubweir.namespace.namespace_description import UnitsDescription
 from hubweir.namespace.rights import Rights
 from hubweir.portal.tests.browser import Browser, signed_in, text_of
@@ -51,7 +53,8 @@ def test_units_are_held_with_auto_inflate_and_switched_off(world: World, browser
 
 @pytest.mark.parametrize(
     ("fields", "told"),
-    [({"units": "41"}, "1 to 40 are allowed"), ({"units": "-1"}, "must be a whole number"),
+    [({"units": "41"}, "it may hold 1 to 20, then 20 more at a time up to 100"),
+     ({"units": "-1"}, "must be a whole number"),
      ({"units": "4", "inflates": "on", "maximum": "2"}, "That did not work"),
      ({"units": "4", "inflates": "on", "maximum": "0"}, "needs a maximum")],
 )  # fmt: skip
@@ -209,3 +212,16 @@ def test_alarms_are_told_while_they_stand(world: World, browser: Browser) -> Non
     assert "disk-full" in text_of(browser.get("alarms", hx_request="true"))
     world.process.alarms.end(DISK_FULL, "store store-0")
     assert "No alarm stands" in text_of(browser.get("alarms"))
+
+
+# Namespaces
+
+
+def test_namespaces_are_listed_for_the_managers_of_the_default_one_and_others_see_their_own(world: World) -> None:
+    hosts = divide({"hubweir": (), "shop": ("shop.example",)})
+    world.gateway.lead_here(hosts["hubweir"])
+    further_namespace(world, "shop", hosts["shop"], key="shop's key")
+    told = text_of(signed_in(world).get("namespaces"))
+    assert "hubweir (default)" in told and "shop, shop.example, shop.localhost" in told
+    own = text_of(signed_in(world, key="shop's key").get("namespaces"))
+    assert "shop.example" in own and "hubweir (default)" not in own

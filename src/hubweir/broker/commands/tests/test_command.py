@@ -54,6 +54,7 @@ def test_what_ends_something_costs_no_place_where_it_is_asked_and_what_waits_cos
         Cost.END: {
             "CancelRead",
             "CatalogApplied",
+            "NamespacesApplied",
             "CloseReader",
             "ConfirmReaderClosed",
             "CloseProducer",

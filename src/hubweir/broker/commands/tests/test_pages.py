@@ -40,6 +40,8 @@ NUMBERS = {
     **{"FollowCatalog": 192, "CatalogApplied": 193, "CreateEntity": 194, "UpdateEntity": 195, "DeleteEntity": 196},
     **{"UpdateAuthorizationRules": 197, "PutCatalogRule": 198, "RemoveCatalogRule": 199, "UpdateUnits": 200},
     **{"AskUsage": 201, "TellUses": 202, "LeaseUnits": 203, "CatalogFollowed": 224, "EntityAsKept": 225},
+    **{"FollowNamespaces": 204, "NamespacesApplied": 205, "CreateNamespace": 206, "DeleteNamespace": 207},
+    **{"NamespacesTold": 229, "NamespacesChanged": 153, "ChangeSettings": 219},
     **{"RuleAsKept": 226, "UsageTold": 227, "UnitsLent": 228},
     **{"AskProcess": 17, "TakeClients": 18, "LetClientsGo": 19, "ProcessState": 73},
     **{"AskMeasures": 58, "MeasuresTaken": 75},

@@ -1,0 +1,282 @@
+"""Makes and deletes namespaces while a service runs, in the process that keeps their catalogs.
+
+Making: names and hosts are judged → a catalog, with one record that says all of the namespace → its gateway → every
+process follows it → whoever asked is told. A crash before the record leaves no namespace; after it the namespace is
+there, as each start finds it. Deleting: its catalog says so → no process serves it → its entities with their logs go,
+then its catalog (namespace_removal.py). A crash after the first step is carried on by the next start.
+
+Other processes follow the list of namespaces as they follow catalogs (namespace/catalog_followers.py): a change is
+answered when each of them has applied it, or is dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from hubweir.auth.authorization_rule import KEY_BYTES, new_key
+from hubweir.auth.issuer_keys import IssuerKeys
+from hubweir.config.development_key import check_development_key
+from hubweir.config.namespace_settings import SaidNamespaces
+from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of, namespaces_at_start
+from hubweir.config.settings import ROOT_RULE, BadSetting, Settings
+from hubweir.drivers.tasks import Tasks
+from hubweir.env import Env
+from hubweir.errors import (
+    ARGUMENT_ERROR,
+    ENTITY_EXISTS,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    RESOURCE_LIMIT,
+    STORE_OFFLINE,
+    HubweirError,
+    ServiceError,
+)
+from hubweir.gateway.catalog_keeper import CatalogKeeper
+from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.gateway_process import GatewayProcess
+from hubweir.gateway.http.exchange import answer_of
+from hubweir.gateway.namespace_management import NewNamespace
+from hubweir.gateway.namespace_units import checked_units
+from hubweir.namespace.catalog_followers import CatalogFollowers
+from hubweir.namespace.catalog_writer import CatalogWriter
+from hubweir.namespace.host_names import HostNames
+from hubweir.namespace.names import check_host_name, check_namespace_name
+from hubweir.namespace.namespace_description import UnitsDescription
+from hubweir.namespace.resource_path import fold
+from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription, check_rule
+from hubweir.namespace.secret import Secret
+from hubweir.namespace.tiers import PROFILES
+from hubweir.service.completions import done
+from hubweir.service.gateway_start import start_gateway
+from hubweir.service.namespace_removal import NamespaceRemoval
+from hubweir.service.part_settings import capture_account, gateway_settings
+from hubweir.service.stored_namespaces import StoredCatalog, StoredNamespaces
+from hubweir.service.taken_settings import Taken, change_namespace, take_entities
+from hubweir.service.told_namespaces import encode_namespaces
+from hubweir.service_log import NAMESPACE_CREATED, NAMESPACE_DELETED
+
+logger = logging.getLogger(__name__)
+
+# Each has a log of its own with open files, and a token that names no host is tried with the keys of each.
+NAMESPACES_LIMIT = 250
+EVERYTHING = "all of it is gone"
+
+
+class ServedNamespaces:
+    """See the module's text. Of one service; all on its loop. One namespace is made or marked at a time.
+
+    namespaces: as they are served, the default one first. prepare: makes what another process is to find when it hears
+    of them: the certificate. on_change: called with them when they are others. followers, version: of the list.
+    """
+
+    def __init__(
+        self,
+        env: Env,
+        settings: Settings,
+        process: GatewayProcess,
+        stored: StoredNamespaces,
+        issuer: IssuerKeys | None,
+        namespaces: tuple[NamespaceSettings, ...],
+        *,
+        prepare: Callable[[tuple[NamespaceSettings, ...]], Awaitable[None]],
+        on_change: Callable[[tuple[NamespaceSettings, ...]], None],
+    ) -> None:
+        self._env = env
+        self._settings = settings
+        self._process = process
+        self._stored = stored
+        self._issuer = issuer
+        self.namespaces = namespaces
+        self._prepare = prepare
+        self._on_change = on_change
+        self._turn = asyncio.Lock()
+        self._tasks = Tasks("namespaces")
+        self.version = 0
+        self.followers = CatalogFollowers(env)
+
+    def carry_on(self) -> None:
+        """Go on with deletions that a crash interrupted: gateways are there, and so are brokers."""
+        for catalog in self._stored.deleting:
+            name = catalog.loaded.catalog.namespace.name
+            writer = CatalogWriter(catalog.log, self._env, catalog.loaded, host=name)
+            keeper = CatalogKeeper(writer, self._process.brokers, self._env)
+            removal = NamespaceRemoval(self._stored, catalog, keeper, writer.namespace)
+            self._tasks.start(self._carry_on(removal, name), name=f"deletion of namespace {name}")
+
+    async def stop(self) -> None:
+        """Begin nothing more, and give up what is under way: the next start carries on."""
+        await self._tasks.stop()
+
+    # What may be asked for (gateway/namespace_management.py)
+
+    async def create(self, wanted: NewNamespace) -> None:
+        async with self._turn:
+            new = self._judged(wanted)
+            hosts = self._hosts((*self.namespaces, new))
+            served = (*self.namespaces, new)
+            _, gateway = await asyncio.gather(self._prepare(served), self._made(new, hosts))
+            self._serve(served, hosts)
+        described = gateway.namespace.description
+        NAMESPACE_CREATED.say(
+            logger, namespace=new.name, profile=new.profile, hosts=", ".join(described.hostnames) or None
+        )
+        await self._followed()
+
+    async def take(self, said: SaidNamespaces) -> list[Taken]:
+        """What the sources of settings say of namespaces now: what may change while they are served, changes.
+
+        A namespace that is new is made. Nothing is removed, as by a start. BadSetting when what is said cannot be.
+        """
+        async with self._turn:
+            known = [gateway.namespace.description for gateway in self._process.gateways]
+            wanted = namespaces_at_start(said, known).namespaces
+            check_development_key(self._settings, [each.key for each in wanted])
+            taken: list[Taken] = []
+            for each in wanted:
+                taken += await self._taken(each)
+        await self._followed()
+        return taken
+
+    async def delete(self, name: str) -> None:
+        async with self._turn:
+            gateway = self._found(name)
+            keeper = _keeper(gateway)
+            await answer_of(partial(keeper.describe, lambda known: replace(known, is_deleting=True)))
+            # No process follows it from here on, and so none is waited for while its entities go.
+            keeper.followers.all_gone()
+            catalog = self._stored.take(gateway.settings.namespace)
+            left = tuple(each for each in self.namespaces if each.name != gateway.settings.namespace)
+            self._process.remove_gateway(gateway)
+            self._serve(left, self._hosts(left))
+        await self._followed()
+        await self._removed(gateway, keeper, catalog)
+
+    # Inside
+
+    async def _taken(self, wanted: NamespaceSettings) -> list[Taken]:
+        """What became of what is said of one namespace."""
+        gateways = self._process.gateways
+        known = next((each for each in gateways if each.settings.namespace == wanted.stored_name), None)
+        if known is None and wanted.is_default:
+            return [Taken("the default namespace", f"stays {self.namespaces[0].name}", wanted.name)]
+        taken = []
+        if known is None:
+            new = replace(wanted, entities=None)
+            served = (*self.namespaces, new)
+            hosts = self._hosts(served)
+            _, gateway = await asyncio.gather(self._prepare(served), self._made(new, hosts))
+            self._serve(served, hosts)
+            taken.append(Taken(f"namespace {new.name}", "is new"))
+        else:
+            gateway = known
+            taken += await change_namespace(gateway, wanted)
+            self.namespaces = tuple(
+                replace(each, key=wanted.key) if each.name == wanted.stored_name else each for each in self.namespaces
+            )
+            self._on_change(self.namespaces)
+        if wanted.entities is not None:
+            taken += await take_entities(gateway, wanted.entities)
+        return taken
+
+    def _judged(self, wanted: NewNamespace) -> NamespaceSettings:
+        """What a new namespace is to be; ServiceError when it cannot be."""
+        default, name = self.namespaces[0], check_namespace_name(wanted.name)
+        if any(fold(each.name) == fold(name) for each in self.namespaces):
+            raise ServiceError(ENTITY_EXISTS, f"There is a namespace '{name}' already.")
+        if len(self.namespaces) >= NAMESPACES_LIMIT:
+            text = f"The service has {NAMESPACES_LIMIT} namespaces, which is the most: delete one first."
+            raise ServiceError(RESOURCE_LIMIT, text)
+        profile = fold(wanted.profile) or default.profile
+        if profile not in PROFILES:
+            text = f"There is no profile '{wanted.profile[:64]}': {', '.join(PROFILES)} exist."
+            raise ServiceError(ARGUMENT_ERROR, text)
+        units, maximum = wanted.throughput_units, wanted.maximum_throughput_units
+        checked_units(name, UnitsDescription(units, maximum), self._settings)
+        key = wanted.key or new_key(self._env.random_bytes(KEY_BYTES))
+        check_rule(AuthorizationRuleDescription(ROOT_RULE, Rights.ALL, key, Secret("")))
+        try:
+            check_development_key(self._settings, [key.reveal()])
+        except BadSetting as refusal:
+            raise ServiceError(NOT_ALLOWED, str(refusal)) from None
+        return NamespaceSettings(
+            name=name,
+            is_made_running=True,
+            hostnames=tuple(dict.fromkeys(map(check_host_name, wanted.hostnames))),
+            profile=profile,
+            key=key.reveal(),
+            throughput_units=units or None,
+            maximum_throughput_units=maximum or None,
+        )
+
+    def _hosts(self, namespaces: tuple[NamespaceSettings, ...]) -> Mapping[str, HostNames]:
+        try:
+            return hosts_of(self._settings, namespaces)
+        except BadSetting as taken:
+            raise ServiceError(ENTITY_EXISTS, f"{str(taken)[:1].upper()}{str(taken)[1:]}.") from None
+
+    async def _made(self, new: NamespaceSettings, hosts: Mapping[str, HostNames]) -> Gateway:
+        """The gateway of a new namespace, on a catalog of its own."""
+        settings = self._settings
+        try:
+            writer = await self._stored.open(
+                new, partitions_limit=settings.partitions_limit, capture_account=capture_account(settings)
+            )
+        except (HubweirError, OSError) as error:
+            raise ServiceError(STORE_OFFLINE, f"Nothing was made, the catalogs cannot take more: {error}") from error
+        try:
+            values = gateway_settings(settings, new, hosts[new.name], self._issuer)
+            return await start_gateway(self._process, writer, new, values)
+        except ServiceError:
+            await self._stored.give_back(new.name)
+            raise
+
+    def _serve(self, namespaces: tuple[NamespaceSettings, ...], hosts: Mapping[str, HostNames]) -> None:
+        """From now on these are served, and everybody hears of it."""
+        self.namespaces = namespaces
+        self._process.lead(hosts)
+        self._on_change(namespaces)
+        self.version += 1
+        self.followers.tell(self.version, encode_namespaces(namespaces))
+
+    async def _followed(self) -> None:
+        """Wait until every process serves what is served now."""
+        await done(partial(self.followers.when_applied, self.version))
+
+    def _found(self, name: str) -> Gateway:
+        gateways = self._process.gateways
+        found = next((each for each in gateways if fold(each.settings.namespace) == fold(name)), None)
+        if found is None:
+            raise ServiceError(NOT_FOUND, f"There is no namespace '{name[:64]}'.")
+        if found is self._process.default:
+            text = (
+                f"'{found.settings.namespace}' is the default namespace, which a service always has: start it with "
+                "another one as --namespace, then delete this one."
+            )
+            raise ServiceError(NOT_ALLOWED, text)
+        return found
+
+    async def _removed(self, gateway: Gateway, keeper: CatalogKeeper, catalog: StoredCatalog) -> None:
+        name = gateway.settings.namespace
+        removal = NamespaceRemoval(self._stored, catalog, keeper, gateway.namespace)
+        problem = await removal.attempt()
+        if problem is None:
+            NAMESPACE_DELETED.say(logger, namespace=name, outcome=EVERYTHING)
+            return
+        NAMESPACE_DELETED.say(logger, level=logging.WARNING, namespace=name, outcome=f"not all is gone yet: {problem}")
+        self._tasks.start(self._carry_on(removal, name), name=f"deletion of namespace {name}")
+        text = f"The namespace '{name}' is not served any more, and not all of it is removed yet"
+        raise ServiceError(STORE_OFFLINE, f"{text}: the service goes on with it by itself.") from problem
+
+    async def _carry_on(self, removal: NamespaceRemoval, name: str) -> None:
+        await removal.go_on()
+        NAMESPACE_DELETED.say(logger, namespace=name, outcome=EVERYTHING)
+
+
+def _keeper(gateway: Gateway) -> CatalogKeeper:
+    assert isinstance(gateway.keeper, CatalogKeeper), "this process keeps the catalogs"
+    return gateway.keeper
