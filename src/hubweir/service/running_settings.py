@@ -19,7 +19,7 @@ from hubweir.drivers.tasks import Tasks
 from hubweir.errors import HubweirError
 from hubweir.service.parts import Parts
 from hubweir.service.service_life import shown
-from hubweir.service.taken_settings import Taken
+from hubweir.service.taken_settings import SettingOutcome
 from hubweir.service_log import READ_AGAIN
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class RunningSettings:
             try:
                 settings, said = await asyncio.to_thread(self._given)
             except HubweirError as error:
-                _tell(Taken("the settings", f"stay as they were: {error}", is_wrong=True))
+                _tell(SettingOutcome("the settings", f"stay as they were: {error}", is_wrong=True))
                 self._parts.read_certificate()
                 return
             self._take(settings)
@@ -67,7 +67,7 @@ class RunningSettings:
                 for taken in await self._parts.served_namespaces.take(said):
                     _tell(taken)
             except HubweirError as error:
-                _tell(Taken("the namespaces", f"stay as they were: {error}", is_wrong=True))
+                _tell(SettingOutcome("the namespaces", f"stay as they were: {error}", is_wrong=True))
 
     def _take(self, given: Settings) -> None:
         """Take what may change of the settings themselves."""
@@ -79,13 +79,13 @@ class RunningSettings:
                 continue
             if line.name in LIVE:
                 changed[line.name] = now
-                _tell(Taken(f"setting {line.name}", f"became {shown(line.name, now)}"))
+                _tell(SettingOutcome(f"setting {line.name}", f"became {shown(line.name, now)}"))
             else:
                 stays = f"stays {shown(line.name, before)}"
-                _tell(Taken(f"setting {line.name}", stays, shown(line.name, now)))
+                _tell(SettingOutcome(f"setting {line.name}", stays, shown(line.name, now)))
         self._parts.take_settings(replace(known, **changed))
 
 
-def _tell(taken: Taken) -> None:
+def _tell(taken: SettingOutcome) -> None:
     level = logging.ERROR if taken.is_wrong else logging.WARNING if taken.waits else logging.INFO
     READ_AGAIN.say(logger, level=level, what=taken.what, outcome=taken.text)

@@ -56,7 +56,7 @@ from hubweir.service.gateway_start import start_gateway
 from hubweir.service.namespace_removal import NamespaceRemoval
 from hubweir.service.part_settings import capture_account, gateway_settings
 from hubweir.service.stored_namespaces import StoredCatalog, StoredNamespaces
-from hubweir.service.taken_settings import Taken, change_namespace, take_entities
+from hubweir.service.taken_settings import SettingOutcome, change_namespace, take_entities
 from hubweir.service.told_namespaces import encode_namespaces
 from hubweir.service_log import NAMESPACE_CREATED, NAMESPACE_DELETED
 
@@ -127,7 +127,7 @@ class ServedNamespaces:
         )
         await self._followed()
 
-    async def take(self, said: SaidNamespaces) -> list[Taken]:
+    async def take(self, said: SaidNamespaces) -> list[SettingOutcome]:
         """What the sources of settings say of namespaces now: what may change while they are served, changes.
 
         A namespace that is new is made. Nothing is removed, as by a start. BadSetting when what is said cannot be.
@@ -136,7 +136,7 @@ class ServedNamespaces:
             known = [gateway.namespace.description for gateway in self._process.gateways]
             wanted = namespaces_at_start(said, known).namespaces
             check_development_key(self._settings, [each.key for each in wanted])
-            taken: list[Taken] = []
+            taken: list[SettingOutcome] = []
             for each in wanted:
                 taken += await self._taken(each)
         await self._followed()
@@ -158,12 +158,12 @@ class ServedNamespaces:
 
     # Inside
 
-    async def _taken(self, wanted: NamespaceSettings) -> list[Taken]:
+    async def _taken(self, wanted: NamespaceSettings) -> list[SettingOutcome]:
         """What became of what is said of one namespace."""
         gateways = self._process.gateways
         known = next((each for each in gateways if each.settings.namespace == wanted.stored_name), None)
         if known is None and wanted.is_default:
-            return [Taken("the default namespace", f"stays {self.namespaces[0].name}", wanted.name)]
+            return [SettingOutcome("the default namespace", f"stays {self.namespaces[0].name}", wanted.name)]
         taken = []
         if known is None:
             new = replace(wanted, entities=None)
@@ -171,7 +171,7 @@ class ServedNamespaces:
             hosts = self._hosts(served)
             _, gateway = await asyncio.gather(self._prepare(served), self._made(new, hosts))
             self._serve(served, hosts)
-            taken.append(Taken(f"namespace {new.name}", "is new"))
+            taken.append(SettingOutcome(f"namespace {new.name}", "is new"))
         else:
             gateway = known
             taken += await change_namespace(gateway, wanted)

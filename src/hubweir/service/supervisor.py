@@ -249,7 +249,7 @@ class Supervisor(Parts):
         """Have all logs opened that lie in these stores, and tell their brokers what those before were told."""
         await self._is_open.wait()
         changes = self._changes.copy()
-        for gateway in self.process.gateways:
+        for gateway in tuple(self.process.gateways):  # one may go meanwhile
             assert isinstance(gateway.keeper, CatalogKeeper) and isinstance(gateway.units, NamespaceUnits)
             for problem in await answer(partial(gateway.keeper.open_stores, stores)):
                 logger.error("not served yet: %s", problem.text)

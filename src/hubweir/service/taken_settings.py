@@ -25,7 +25,7 @@ from hubweir.service.desired_entities import make_entities
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class SettingOutcome:
     """What became of a thing that is said otherwise now. waits: what is said, when it holds from the next start on.
 
     is_wrong: it was refused, and stays as it was.
@@ -41,7 +41,7 @@ class Taken:
         return f"{self.outcome} until the next start; said is {self.waits}" if self.waits else self.outcome
 
 
-async def change_namespace(gateway: Gateway, wanted: NamespaceSettings) -> list[Taken]:
+async def change_namespace(gateway: Gateway, wanted: NamespaceSettings) -> list[SettingOutcome]:
     """Change what may change of a namespace; what became of each thing that is said otherwise."""
     of, known = f"namespace {wanted.stored_name}", gateway.namespace.description
     members = (
@@ -49,26 +49,26 @@ async def change_namespace(gateway: Gateway, wanted: NamespaceSettings) -> list[
         ("its profile stays", gateway.settings.profile.name, wanted.profile),
         ("its host names stay", ", ".join(known.hostnames) or "none", ", ".join(wanted.hostnames) or "none"),
     )
-    taken = [Taken(of, f"{what} {now}", said) for what, now, said in members if now != said]
+    taken = [SettingOutcome(of, f"{what} {now}", said) for what, now, said in members if now != said]
     if wanted.is_default is not (gateway is gateway.process.default):
         default = gateway.process.default.settings.namespace
-        taken += [Taken("the default namespace", f"stays {default}", wanted.name)] if wanted.is_default else []
+        taken += [SettingOutcome("the default namespace", f"stays {default}", wanted.name)] if wanted.is_default else []
     return [*taken, *await _change_key(gateway, wanted, of), *await _change_units(gateway, wanted, of)]
 
 
-async def take_entities(gateway: Gateway, wanted: NamespaceConfig) -> list[Taken]:
+async def take_entities(gateway: Gateway, wanted: NamespaceConfig) -> list[SettingOutcome]:
     """Make and change what a Config.json names; what exists and is not named is left alone."""
     of = f"namespace {gateway.settings.namespace}"
     before = gateway.namespace.version
     try:
         await make_entities(gateway, wanted)
     except EmulatorFileError as error:
-        return [Taken(of, f"not all of its Config.json could be made: {error}", is_wrong=True)]
+        return [SettingOutcome(of, f"not all of its Config.json could be made: {error}", is_wrong=True)]
     changes = gateway.namespace.version - before
-    return [Taken(of, f"its Config.json was read again, {changes} changes of its catalog")] if changes else []
+    return [SettingOutcome(of, f"its Config.json was read again, {changes} changes of its catalog")] if changes else []
 
 
-async def _change_key(gateway: Gateway, wanted: NamespaceSettings, of: str) -> list[Taken]:
+async def _change_key(gateway: Gateway, wanted: NamespaceSettings, of: str) -> list[SettingOutcome]:
     """Give the root rule the primary key that is said; its secondary key stays."""
     rules = gateway.namespace.description.rules
     known = next((rule for rule in rules if rule.name == ROOT_RULE), None)
@@ -81,11 +81,11 @@ async def _change_key(gateway: Gateway, wanted: NamespaceSettings, of: str) -> l
     try:
         await answer_of(partial(gateway.keeper.change_rules, None, lambda level: level.set(rule)))
     except ServiceError as refusal:
-        return [Taken(of, f"{what} stays as it was: {refusal.text}", is_wrong=True)]
-    return [Taken(of, f"{what} became the one that is said; what the one before signed ends now")]
+        return [SettingOutcome(of, f"{what} stays as it was: {refusal.text}", is_wrong=True)]
+    return [SettingOutcome(of, f"{what} became the one that is said; what the one before signed ends now")]
 
 
-async def _change_units(gateway: Gateway, wanted: NamespaceSettings, of: str) -> list[Taken]:
+async def _change_units(gateway: Gateway, wanted: NamespaceSettings, of: str) -> list[SettingOutcome]:
     held, maximum, known = wanted.throughput_units, wanted.maximum_throughput_units, gateway.namespace.description.units
     if held in (None, known.asked) and maximum in (None, known.maximum):
         return []
@@ -93,6 +93,6 @@ async def _change_units(gateway: Gateway, wanted: NamespaceSettings, of: str) ->
     try:
         await answer_of(partial(gateway.units.ask, held, maximum))
     except ServiceError as refusal:
-        return [Taken(of, f"its throughput units stay as they were: {refusal.text}", is_wrong=True)]
+        return [SettingOutcome(of, f"its throughput units stay as they were: {refusal.text}", is_wrong=True)]
     now = gateway.namespace.description.units
-    return [Taken(of, f"its throughput units became {now.held}, auto-inflate to {now.maximum or 'none'}")]
+    return [SettingOutcome(of, f"its throughput units became {now.held}, auto-inflate to {now.maximum or 'none'}")]
