@@ -19,6 +19,7 @@ from hubweir.broker.commands.partition import (
     ChangePartition,
     CreatePartition,
     PartitionInfo,
+    PurgePartition,
 )
 from hubweir.broker.commands.process import Done
 from hubweir.broker.commands.producer import AppendNumbered, CloseProducer, OpenProducer
@@ -26,10 +27,11 @@ from hubweir.broker.commands.reader import CancelRead, CloseReader, ConfirmReade
 from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.pending_store import PendingStore
 from hubweir.broker.producers import Producers
+from hubweir.broker.purge import Purge
 from hubweir.broker.readers import Readers
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.residents import Handler
-from hubweir.errors import NOT_FOUND, HubweirError, ServiceError
+from hubweir.errors import NOT_ALLOWED, NOT_FOUND, HubweirError, ServiceError
 from hubweir.event_hub.partition import Partition
 from hubweir.messaging_store.log import Log, Refused
 from hubweir.messaging_store.retention import expire
@@ -200,6 +202,12 @@ class HostedPartition:
             )
         )
 
+    def _purge(self, command: PurgePartition, on_answer: OnAnswer) -> None:
+        if self.capture.runner is not None:
+            text = f"Event hub '{self.partition.hub}' is captured: switch capture off, then purge it."
+            raise ServiceError(NOT_ALLOWED, text)
+        Purge(self._tools.deadlines, self.partition, self.readers, self.producers.snapshots, on_answer)
+
     def _capture_state(self, command: AskCaptureState, on_answer: OnAnswer) -> None:
         on_answer(self.capture.state())
 
@@ -215,5 +223,6 @@ class HostedPartition:
         ConfirmReaderClosed: _confirm_reader_closed,
         OpenProducer: _open_producer,
         OpenReader: _open_reader,
+        PurgePartition: _purge,
         ReadEvents: _read,
     }

@@ -222,6 +222,12 @@ class Readers:
         if reader is not None:
             reader.close()
 
+    def purged(self, index: int, error: ServiceError) -> None:
+        """Events below the index go: end those that have not read them all."""
+        for reader in [reader for reader in self._open.values() if reader.next_sequence_number < index]:
+            self._take_out(reader.reader_id)
+            self._end_open(reader, error)
+
     def owner_gone(self, owner: Owner) -> None:
         """Close what this owner holds."""
         self._opening = {key: its for key, its in self._opening.items() if not owner.covers(its)}

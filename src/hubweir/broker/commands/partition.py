@@ -93,3 +93,16 @@ class PartitionInfo(Answer, frozen=True):
 @command(10, PartitionInfo)
 class AskPartitionInfo(LogCommand, frozen=True):
     """Answered PartitionInfo, as it is at that moment."""
+
+
+@answer(235)
+class PartitionPurged(Answer, frozen=True):
+    """Nothing is left of what was there. purged: how many numbers went; first_sequence_number: of what comes next."""
+
+    purged: int
+    first_sequence_number: int
+
+
+@command(215, PartitionPurged)
+class PurgePartition(LogCommand, frozen=True):
+    """Remove all events that are there; numbers go on. Answered when they are gone, or that some of them must stay."""

@@ -22,6 +22,16 @@ def test_the_clock_goes_forward_and_is_shown(type_command: Typed) -> None:
     assert type_command("test-control", "forward", "soon").exit_code == 2
 
 
+def test_a_hub_is_purged_when_it_is_meant(type_command: Typed) -> None:
+    type_command("eventhub", "create", "orders")
+    type_command("send", "orders", "two teas", "one coffee")
+    assert type_command("test-control", "purge", "orders", stdin="n\n").exit_code == 1
+    assert type_command("test-control", "purge", "orders", stdin="y\n").output.endswith(
+        "2 events removed from orders\n"
+    )
+    assert type_command("test-control", "purge", "--name", "orders", "--yes").output == "0 events removed from orders\n"
+
+
 def test_faults_are_ordered_shown_and_ended(type_command: Typed) -> None:
     ordered = type_command(
         "test-control", "faults", "--server-busy", "1", "--delay", "0.5", "--delay-by", "2s", "--seed", "7"

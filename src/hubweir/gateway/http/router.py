@@ -94,6 +94,7 @@ ROUTES = (
            _denied("DeleteSubscription")),
     _route("GET", f"{_SUBSCRIPTION}/$fragments", _SUBSCRIPTION, _MANAGE, messaging.list_subscription_fragments,
            _denied("GetSubscription")),
+    _route("POST", "{entity}/$purge", "{entity}", _MANAGE, testcontrol.purge, _READ),
     _route("GET", "{entity}/$fragments", "{entity}", _MANAGE, messaging.list_fragments, _READ),
     _route("GET", "{entity}/subscriptions", "{entity}", _MANAGE, messaging.list_subscriptions,
            _denied("EnumerateSubscriptions")),
