@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest_plugins = [
+    "hubweir.testing.pytest_plugin",
     "tests.workers.plugin",
     "tests.conformance.results",
     "tests.planned_faults",
