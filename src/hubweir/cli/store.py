@@ -15,6 +15,7 @@ from hubweir.cli.store_backup import backup
 from hubweir.cli.store_move import move
 from hubweir.cli.store_records import records
 from hubweir.cli.store_renew import renew
+from hubweir.cli.store_restore import restore
 from hubweir.cli.store_verify import verify
 from hubweir.env import join_path
 from hubweir.errors import CorruptStore, NewerFormat
@@ -44,6 +45,7 @@ def store() -> None:
 store.add_command(records)
 store.add_command(verify)
 store.add_command(backup)
+store.add_command(restore)
 store.add_command(renew)
 store.add_command(move)
 

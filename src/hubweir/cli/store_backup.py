@@ -40,6 +40,7 @@ TRIES = 10
 # last moment may hold events that a restored service captures once more; the command says so.
 MARK_LOOKS = 50
 _UNFINISHED = (".tmp", ".claim")
+PARTIAL = ".partial"  # behind the name of a copy that is not whole yet
 
 
 class NoBackup(HubweirError):
@@ -67,9 +68,21 @@ def backup(destination: Path, data: Path) -> None:
     """
     if destination.exists():
         raise NoBackup(f"{destination} is there already: name a folder that is not, one for each backup")
-    partial = destination.with_name(destination.name + ".partial")
+    findings = copy_folder(data, destination)
+    if findings:
+        sys.exit(1)
+    click.echo(f"a start on it serves it: hubweir serve --data {destination}")
+
+
+def copy_folder(data: Path, destination: Path) -> int:
+    """Copy a data folder to a place where nothing is, or an empty folder, durably; then read every batch of the copy.
+
+    Returns how much is damaged in it, as in the folder that was copied; all of that is told. Raises NoBackup.
+    After a crash: see the module's text. The folder that is copied is only read.
+    """
+    partial = destination.with_name(destination.name + PARTIAL)
     if partial.exists():
-        raise NoBackup(f"{partial} is left of a backup that did not end, or belongs to one that runs: remove it first")
+        raise NoBackup(f"{partial} is left of a copy that did not end, or belongs to one that runs: remove it first")
     folder = DataFolder(data)
     moment = _copy(folder, partial)
     os.replace(partial, destination)
@@ -82,9 +95,7 @@ def backup(destination: Path, data: Path) -> None:
     )
     if not moment.is_exact:
         click.echo("captured files of the last moment are in the copy; a start captures their events once more")
-    if findings:
-        sys.exit(1)
-    click.echo(f"a start on it serves it: hubweir serve --data {destination}")
+    return findings
 
 
 def _copy(folder: DataFolder, partial: Path) -> _Moment:

@@ -1,0 +1,36 @@
+"""hubweir store restore: makes a data folder of a backup, for a service that is stopped, or for a new one.
+
+The backup is only read. After a crash: the folder lies under a name that ends in .partial, which no start is meant for;
+it gets its own when all of it is durable.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from hubweir.cli.data_folder import takes_data
+from hubweir.cli.store_backup import PARTIAL, NoBackup, copy_folder
+from hubweir.service.data_folder import FORMAT_NAME
+
+
+@click.command()
+@click.argument("source", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@takes_data
+def restore(source: Path, data: Path) -> None:
+    """Make the data folder --data of the backup SOURCE, where no folder is yet or an empty one.
+
+    A service that is to go on with it is stopped first, and its folder moved away. Every batch is verified; exit code 1
+    when something is damaged: then the folder is there all the same, and what is damaged in it is told.
+    """
+    if source.name.endswith(PARTIAL):
+        raise NoBackup(f"{source} is a backup that did not end: take one that did")
+    if not (source / FORMAT_NAME).exists():
+        raise NoBackup(f"{source} is no backup: it has no file {FORMAT_NAME}")
+    if data.exists() and (not data.is_dir() or any(data.iterdir())):
+        raise NoBackup(f"{data} is there already: stop its service and move the folder away, or name another one")
+    if copy_folder(source, data):
+        sys.exit(1)
+    click.echo(f"a start on it goes on from there: hubweir serve --data {data}")
