@@ -11,11 +11,24 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
+from typing import TypeVar
 
 import pytest
 from azure.core.exceptions import ResourceNotFoundError
-from azure.servicebus import AutoLockRenewer, ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
-from azure.servicebus.exceptions import MessageLockLostError, MessageNotFoundError, ServiceBusAuthenticationError
+from azure.servicebus import (
+    AutoLockRenewer,
+    ServiceBusClient,
+    ServiceBusMessage,
+    ServiceBusReceivedMessage,
+    ServiceBusSubQueue,
+)
+from azure.servicebus.exceptions import (
+    MessageLockLostError,
+    MessageNotFoundError,
+    OperationTimeoutError,
+    ServiceBusAuthenticationError,
+)
 
 from hubweir.namespace.iso_duration import written_duration
 from tests.conformance.conftest import HOST, Doors, Serve
@@ -34,7 +47,9 @@ from tests.conformance.test_administration import Administered
 
 pytestmark = [pytest.mark.conformance, pytest.mark.client("azure-servicebus, blocking, plain")]
 Make = Callable[..., str]
+Asked, Answer = TypeVar("Asked"), TypeVar("Answer")
 THREADS = 10
+ASKED_AGAIN = 5
 
 
 @pytest.mark.sb(59, 60, 68, 71)
@@ -224,7 +239,10 @@ def test_a_queue_that_nobody_uses_is_deleted_and_one_that_is_received_from_stays
 def test_many_locks_live_by_single_renewals_of_several_threads_over_one_link(
     doors: Doors, make_queue: Make, measure: Callable[[int], int]
 ) -> None:
-    """With --all as clients try it, 300 locks of 55 s for 100 s; else 20 of 10 s for 11 s."""
+    """With --all as clients try it, 300 locks of 55 s for 100 s; else 20 of 10 s for 11 s.
+
+    Each request has a limit, and is made again: see `answered`.
+    """
     many, lock_s, whole_s = (300, 55, 100) if measure(2) == 2 else (20, 10, 11)
     queue = make_queue(lock_duration_ms=lock_s * 1_000)
     with connected(doors) as client, sender_to(client, queue) as sender, ThreadPoolExecutor(THREADS) as threads:
@@ -235,11 +253,31 @@ def test_many_locks_live_by_single_renewals_of_several_threads_over_one_link(
             while time.monotonic() < end:
                 began = time.monotonic()
                 before = [message.locked_until_utc for message in messages]
-                after = list(threads.map(receiver.renew_message_lock, messages))
+                renew = partial(answered, partial(receiver.renew_message_lock, timeout=lock_s / 10))
+                after = list(threads.map(renew, messages))
                 assert all(until > was for until, was in zip(after, before, strict=True))
                 time.sleep(max(0.0, lock_s / 5 - (time.monotonic() - began)))
-            peeked = threads.map(lambda number: receiver.peek_messages(1, sequence_number=number), range(1, 11))
+
+            def peek(number: int) -> list[ServiceBusReceivedMessage]:
+                return receiver.peek_messages(1, sequence_number=number, timeout=lock_s / 10)
+
+            peeked = threads.map(partial(answered, peek), range(1, 11))
             assert texts([message for [message] in peeked]) == [f"{number}" for number in range(10)]
             for message in messages:
                 receiver.complete_message(message)
             assert receiver.peek_messages(sequence_number=1) == []
+
+
+def answered(ask: Callable[[Asked], Answer], about: Asked) -> Answer:
+    """The answer to a request that has a limit, from one of several threads over one link.
+
+    azure-servicebus 7.15 drops an answer that another thread reads before the asking one has noted that it waits
+    (execute_operation of its management_link.py sends first): without a limit that thread waits for ever. A busy
+    machine changes threads just there, once in some thousand requests.
+    """
+    for _ in range(ASKED_AGAIN):
+        try:
+            return ask(about)
+        except OperationTimeoutError:
+            continue
+    raise AssertionError(f"no answer to {ASKED_AGAIN} requests")
