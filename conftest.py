@@ -8,12 +8,11 @@ quarter of its examples without --all, but for a test that names a number.
 A test that plans faults of a disk in memory and meets none of them fails: tests/planned_faults.py.
 So does one that leaves a file of such a disk open: tests/closed_files.py.
 A test marked own_interpreter shares its process with no other test: tests/own_interpreter.py.
+Collections of garbage pass over the tests that were collected: tests/frozen_items.py.
 """
 
-import gc
 import os
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +25,7 @@ pytest_plugins = [
     "tests.planned_faults",
     "tests.closed_files",
     "tests.own_interpreter",
+    "tests.frozen_items",
 ]
 
 SHORT_SHARE = 20  # the default run does one in so many
@@ -62,21 +62,6 @@ def first_seed() -> int:
     """Where seeds start: fresh ones in every run, or at HUBWEIR_FIRST_SEED to play a failure again."""
     given = os.environ.get("HUBWEIR_FIRST_SEED")
     return int(given) if given else int.from_bytes(os.urandom(4), "big")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def what_official_clients_leave(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Sockets that official clients forget in cycles are collected behind their own file, without their warnings.
-
-    A service in this process collects seldom, so another file's test would be blamed for them.
-    """
-    yield
-    its_own = [str(getattr(each, "__module__", "")) for each in list(vars(request.module).values())]
-    if {"conformance", "crash"} & set(request.path.parts) or any(each.startswith("azure.") for each in its_own):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            gc.unfreeze()
-            gc.collect()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hubweir.drivers import garbage_collector
 from hubweir.drivers.development_certificate import development_certificate
 from hubweir.drivers.garbage_collector import GarbageCollector
 from hubweir.drivers.tls import client_context, server_context
@@ -32,6 +33,7 @@ def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, 
 def interpreters_own_collections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The collector as a new process has it, put back afterwards. Services of other tests do not collect meanwhile."""
     thresholds, callbacks, running = gc.get_threshold(), list(gc.callbacks), list(GarbageCollector._running)
+    monkeypatch.setattr(garbage_collector, "gc", gc)  # tests/frozen_items.py has another one in its place
     for each in running:
         monkeypatch.setattr(each, "beat", lambda: None)
     gc.callbacks.clear()
@@ -45,3 +47,4 @@ def interpreters_own_collections(monkeypatch: pytest.MonkeyPatch) -> Iterator[No
         gc.callbacks[:] = callbacks
         GarbageCollector._running[:] = running
         gc.set_threshold(*thresholds)
+        gc.freeze()
