@@ -1,5 +1,6 @@
-"""`hubweir serve --brokers` whose processes have one planted defect, named by PLANTED: the control arm of
-test_broker_faults.py. The supervisor runs this file, and starts it again, with a number, for each broker process.
+"""`hubweir serve --brokers` whose processes have one planted defect, named by PLANTED: the control arms of
+test_broker_faults.py and test_network_faults.py. The supervisor runs this file, and starts it again, with a number, for
+each broker process.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ import os
 import sys
 from collections.abc import Callable
 
+from hubweir.amqp.transport.serial_number import add_serial
 from hubweir.broker.commands.command import Answer, Command
-from hubweir.broker.commands.fragment import EnqueueMessages, MessagesEnqueued
+from hubweir.broker.commands.fragment import EnqueueMessages, MessagesEnqueued, SettleMessages
 from hubweir.broker.commands.partition import AppendEvents, EventsAppended
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.cli.main import main
+from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
+from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.service import broker_process, supervisor
 
 BACK_MS = 2_500  # a broker that was killed is there again by then
@@ -57,7 +61,23 @@ def takes_for_stored() -> None:
     RemoteBroker.submit = rash  # type: ignore[method-assign]
 
 
-{"again": sends_again, "stored": takes_for_stored}[os.environ["PLANTED"]]()
+def takes_for_settled() -> None:
+    """A gateway takes for completed what it sent to a receiver whose connection is lost."""
+    closed = QueueReceiverNode.closed
+
+    def rash(self: QueueReceiverNode) -> None:
+        if self.host.is_over:  # type: ignore[attr-defined]  # its connection is
+            for stretch in self._sent._stretches:
+                for sent in self._sent.take(stretch.first_id, add_serial(stretch.first_id, stretch.count - 1)):
+                    place = self._place_of(sent)
+                    command = SettleMessages(place.log_id, sent.tokens, SettleOutcome.COMPLETE)
+                    place.broker.submit(command, lambda answer: None)
+        closed(self)
+
+    QueueReceiverNode.closed = rash  # type: ignore[method-assign]
+
+
+{"again": sends_again, "stored": takes_for_stored, "settled": takes_for_settled}[os.environ["PLANTED"]]()
 if sys.argv[1].isdecimal():
     broker_process.main()
 else:

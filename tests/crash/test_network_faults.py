@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,10 +84,12 @@ def cable(request: pytest.FixtureRequest, first_seed: int) -> Iterator[Cable]:
 
 
 @contextmanager
-def served(cable: Cable, data: Path, *arguments: str) -> Iterator[ServerProcess]:
+def served(cable: Cable, data: Path, *arguments: str, planted: str = "") -> Iterator[ServerProcess]:
+    """planted: a defect of rash_brokers.py."""
+    how: dict[str, Any] = {"program": (str(Path(__file__).with_name("rash_brokers.py")),)} if planted else {}
     server = ServerProcess(
         data, host=cable.host, ports=[PORT], arguments=["--allow-development-key", "--plain-without-tls", *arguments],
-        environment={"PYTHONPATH": SOURCE},
+        environment={"PYTHONPATH": SOURCE, "PLANTED": planted}, **how,
     )  # fmt: skip
     try:
         with entered(cable.server):
@@ -167,7 +170,7 @@ def test_nothing_accepted_is_lost_and_all_go_on_over_a_bad_network(
     assert accepted > 20 * len(ways) and messages.counts["settled"] > 20 * len(ways)
 
 
-# The control arm: clients who take for accepted what they sent. A network that did no harm would not show it.
+# The control arms. Clients who take for accepted what they sent: a network that did no harm would not show it.
 
 
 class HastyLoad(SpreadLoad):
@@ -202,3 +205,19 @@ def is_found(data: Path, cable: Cable, seed: int, hasty: str) -> bool:
             assert re.search("lost|comes before", str(found)), found
             return True
     return False
+
+
+# And a server that takes for settled what it sent: it needs a connection that is lost before the client has it.
+
+
+@pytest.mark.slow
+def test_a_server_that_takes_what_it_sent_for_settled_is_found(tmp_path: Path, cable: Cable, seed: int) -> None:
+    with (
+        served(cable, tmp_path / "data", "--brokers", "2", planted="settled") as server,
+        entered(cable.client),
+        pytest.raises((Violation, AssertionError), match="lost|LOST|gone|comes before"),
+    ):
+        load = SpreadLoad(server.connection_string(), PARTITIONS, seed)
+        messages = SpreadMessages(server.connection_string(), seed)
+        messages.create()
+        asyncio.run(live(cable, load, messages, None, ["cut, then reset", "reset", "cut, then reset"]))
