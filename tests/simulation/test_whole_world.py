@@ -23,19 +23,25 @@ from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.transaction import ForgetTransaction
 from hubweir.broker.remote_broker import RemoteBroker
+from hubweir.errors import MESSAGE_NOT_FOUND, ServiceError
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.gateway.fragment_turn import FragmentTurn
+from hubweir.gateway.transaction_endings import TransactionEndings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.catalog_followers import CatalogFollowers
+from hubweir.queue.due_messages import DueMessages
 from hubweir.queue.duplicate_window import DuplicateWindow
-from hubweir.queue.fragment import Fragment
+from hubweir.queue.fragment import Fragment, Times
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.message_session import MessageSession
 from hubweir.queue.operation import REJECTED, SESSION_STATE, SETTLED, Operation
+from hubweir.queue.transaction_decisions import Fate, TransactionDecisions
 from hubweir.testing.history_values import Violation
 from hubweir.testing.memory_files import MemoryFile, MemoryFiles
+from hubweir.topic.fan_out import _Chain
 
 # Found by these seeds once, and mended.
 PAST_SEEDS: list[int] = []
@@ -193,6 +199,51 @@ def start_a_broker_beside_one_that_was_to_be_killed(patch: pytest.MonkeyPatch) -
     patch.setattr(MessagingStore, "look_for_owner", lambda self: None)
 
 
+def leave_some_messages_out_of_a_subscription(patch: pytest.MonkeyPatch) -> None:
+    """Its copies are not made; those of other subscriptions are."""
+    add = _Chain.add
+
+    def adds(self: _Chain, number: int, count: int, why_dead: tuple[str, str] | None) -> None:
+        if number != 1 or count % 5:
+            add(self, number, count, why_dead)
+
+    patch.setattr(_Chain, "add", adds)
+
+
+def take_what_is_prepared_for_rolled_back(patch: pytest.MonkeyPatch) -> None:
+    """A log that is asked says so of every transaction that it decided."""
+    patch.setattr(TransactionDecisions, "fate", lambda self, transaction: Fate.ROLLED_BACK)
+
+
+def tell_no_other_log_of_a_commit(patch: pytest.MonkeyPatch) -> None:
+    """The log that decided it says that all of it is over; the others ask, and hear that it never was."""
+
+    def alone(
+        self: TransactionEndings, coordinator: str, transaction: bytes, logs: Any, *, on_ended: Callable[[bool], None]
+    ) -> None:
+        self.submit(coordinator, ForgetTransaction(coordinator, transaction), lambda answer: on_ended(True))
+
+    patch.setattr(TransactionEndings, "finish", alone)
+
+
+def activate_messages_before_their_time(patch: pytest.MonkeyPatch) -> None:
+    def early(step: Callable[[DueMessages, Times], Any]) -> Callable[[DueMessages, Times], Any]:
+        return lambda self, times: step(self, Times(times.stamp_ms + 1_500, times.monotonic_ms))
+
+    patch.setattr(DueMessages, "turn", early(DueMessages.turn))
+    patch.setattr(DueMessages, "next_ms", early(DueMessages.next_ms))
+
+
+def answer_cancels_and_do_nothing(patch: pytest.MonkeyPatch) -> None:
+    def cancels(self: Fragment, numbers: Any, on_done: Callable[[None], None]) -> None:
+        for number in numbers:
+            if self._core.state.messages.find(self._core.count_of(number)) is None:
+                raise ServiceError(MESSAGE_NOT_FOUND, "it is gone")
+        on_done(None)
+
+    patch.setattr(Fragment, "cancel_scheduled", cancels)
+
+
 DEFECTS = [
     accept_before_sync,
     send_again_behind_an_unknown_outcome,
@@ -205,6 +256,11 @@ DEFECTS = [
     forget_the_states_of_sessions,
     forget_some_ids,
     never_ask_a_fragment_that_was_away,
+    leave_some_messages_out_of_a_subscription,
+    take_what_is_prepared_for_rolled_back,
+    tell_no_other_log_of_a_commit,
+    activate_messages_before_their_time,
+    answer_cancels_and_do_nothing,
 ]
 
 

@@ -1,4 +1,4 @@
-"""The whole service in a simulated world (T3): a supervisor with the catalog, three brokers, 10 clients, 9 fragments.
+"""The whole service in a simulated world (T3): a supervisor with the catalog, three brokers, and 15 clients.
 
 A seed draws what goes wrong, and when: processes end, with or without their machine, or are stopped; ways between
 processes are blocked, in both directions or one; clients lose their connections; disks fail; clocks jump; the
@@ -28,20 +28,42 @@ from many_processes import Processes, SimulatedProcess, current_process
 from simulated_service import BROKERS, BrokerPart, SimulatedLife, SupervisorPart
 from simulated_streams import Network, StreamEnd, StreamLoop
 from world_catalog import GUEST, CatalogChanges
-from world_clients import HUB, LATE_MS, LOCK_MS, ORDERS, PARTITIONS, PROMPT_MS, TURNS, WINDOW_MS
+from world_clients import (
+    FEED,
+    FEED_ALL,
+    FEED_ODD,
+    HUB,
+    KINDS,
+    LATE_MS,
+    LATEST_SCHEDULE_MS,
+    LOCK_MS,
+    NEWS,
+    ONE,
+    ORDERS,
+    PARTITIONS,
+    PROMPT_MS,
+    TURNS,
+    TWO,
+    WINDOW_MS,
+)
 from world_faults import CLIENTS, SUPERVISOR, Faults, broker_name
 from world_hub_clients import SeenHub, publish, read, read_again
 from world_queue_clients import SeenQueue, Sending, hold_sessions, left_in, receive
+from world_transaction_clients import PLACES, SeenTokens, check_tokens, move_tokens, put_tokens
 
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.iso_duration import WrittenDuration
+from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.storage_settings import StorageSettings
+from hubweir.namespace.subscription_description import SubscriptionDescription
+from hubweir.namespace.subscription_rule import SqlFilterDescription, SubscriptionRuleDescription
+from hubweir.namespace.topic_description import TopicDescription
 from hubweir.queue.fragment import Fragment
 from hubweir.testing.history_values import Violation
 from hubweir.testing.memory_files import MemoryFiles
@@ -78,10 +100,15 @@ class WholeWorld:
         self.digest = ""
         self.is_late = self.random.random() < 2 / 3
         slack_ms = LATE_MS if self.is_late else PROMPT_MS
-        self.hub = SeenHub()
-        self.orders = SeenQueue(ORDERS, has_sessions=False, has_ids=self.random.random() < 0.5, slack_ms=slack_ms)
-        self.turns = SeenQueue(TURNS, has_sessions=True, has_ids=False, slack_ms=slack_ms)
-        self.queues = {queue.name: queue for queue in (self.orders, self.turns)}
+        self.is_scheduling = self.random.random() < 0.5
+        self.hub, self.tokens = SeenHub(), SeenTokens()
+        self.orders = SeenQueue(ORDERS, has_ids=self.random.random() < 0.5, slack_ms=slack_ms)
+        self.turns = SeenQueue(TURNS, has_sessions=True, slack_ms=slack_ms)
+        self.feed = [
+            SeenQueue(FEED_ALL, sent_to=FEED, slack_ms=slack_ms),
+            SeenQueue(FEED_ODD, sent_to=FEED, slack_ms=slack_ms, kind=KINDS[0]),
+        ]
+        self.queues = {queue.name: queue for queue in (self.orders, self.turns, *self.feed)}
         self.catalog, self.faults = CatalogChanges(self), Faults(self)
         self.violation: Violation | None = None
         self._lives = 0
@@ -132,6 +159,7 @@ class WholeWorld:
     async def _live(self) -> None:
         await asyncio.wait_for(self._supervise(), READY_S)
         self._place()
+        await put_tokens()
         tasks = self._clients()
         changes = self.loop.create_task(self.catalog.run(), name="catalog")
         await self.faults.run()
@@ -146,10 +174,13 @@ class WholeWorld:
         works = {
             "publisher": publish(self, hub, LEAST_ACCEPTED),
             **{f"reader {number}": read(self, hub, hub.partitions[number]) for number in range(PARTITIONS)},
-            "o": Sending(self, orders, "o", LEAST_ACCEPTED).run(),
-            "t": Sending(self, turns, "t", LEAST_ACCEPTED).run(),
+            "o": Sending(self, [orders], "o", LEAST_ACCEPTED).run(),
+            "t": Sending(self, [turns], "t", LEAST_ACCEPTED).run(),
+            "f": Sending(self, self.feed, "f", LEAST_ACCEPTED).run(),
             **{name: receive(self, orders, name) for name in ("orders 1", "orders 2")},
             **{name: hold_sessions(self, turns, name) for name in ("turns 1", "turns 2")},
+            **{f"feed {number}": receive(self, each, f"feed {number}") for number, each in enumerate(self.feed, 1)},
+            **{name: move_tokens(self, self.tokens, name) for name in ("mover 1", "mover 2")},
         }
         assert set(works) == set(CLIENTS)
         return [self.loop.create_task(work, name=name) for name, work in works.items()]
@@ -167,12 +198,23 @@ class WholeWorld:
     async def _check(self) -> None:
         await self.catalog.settle()
         self._expect_whole()
+        # What is scheduled, and nobody was told of it, has another number from its time on.
+        await asyncio.sleep(LATEST_SCHEDULE_MS / 1_000)
         for queue in self.queues.values():
             queue.history.left(await left_in(queue), self.now_ms)
+        self._expect_copies()
+        await check_tokens(self, self.tokens)
         for partition in self.hub.partitions:
             wrong = await read_again(partition)
             if wrong:
                 raise Violation(f"P1 to P4: {wrong[0]}")
+
+    def _expect_copies(self) -> None:
+        """Of what nobody answered for, each subscription has its copies, or none has any."""
+        whole, part = (queue.history for queue in self.feed)
+        for group in part.groups:
+            if whole.is_there(group) is not part.is_there(group):
+                raise Violation(f"P2: group {group} is in one of {FEED_ALL} and {FEED_ODD}, and not in the other one")
 
     # Processes
 
@@ -258,6 +300,7 @@ class WholeWorld:
     # What ends
 
     def fragment_opened(self, entity: str, number: int, secret: bytes) -> None:
+        self.tokens.opened(entity, number, secret)
         queue = self.queues.get(entity)
         if queue is not None:
             self.note(f"{entity} {number} opened")
@@ -287,8 +330,8 @@ class WholeWorld:
         """Which store has which fragment."""
         assert self.supervisor is not None and self.supervisor.gateway is not None
         for queue in self.queues.values():
-            entity = self.supervisor.gateway.namespace.find(queue.name, QueueDescription)
-            assert entity is not None and len(entity.placements) == FRAGMENTS
+            entity = self.supervisor.gateway.namespace.get(queue.sent_to, MessagingDescription)
+            assert len(entity.placements) == FRAGMENTS
             queue.stores = tuple(placement.store_index for placement in entity.placements)
 
     # Its end
@@ -332,6 +375,17 @@ def _entities(has_ids: bool) -> list[Any]:
             ),
         ),
         QueueDescription(TURNS, delivery=_with_sessions(delivery), storage=storage),
+        TopicDescription(FEED, storage),
+        SubscriptionDescription(FEED_ALL, delivery),
+        SubscriptionDescription(
+            FEED_ODD,
+            delivery,
+            first_rule=SubscriptionRuleDescription("odd", SqlFilterDescription(f"kind = '{KINDS[0]}'")),
+        ),
+        QueueDescription(ONE, delivery=delivery, storage=storage),
+        QueueDescription(TWO, delivery=delivery),
+        TopicDescription(NEWS, storage),
+        SubscriptionDescription(PLACES[NEWS], delivery),
     ]
 
 

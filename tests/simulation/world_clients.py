@@ -19,6 +19,11 @@ CONNECTION_STRING = (
     "UseDevelopmentEmulator=true"
 )
 HUB, ORDERS, TURNS = "hub", "orders", "turns"
+FEED = "feed"  # a topic, with a subscription that takes all, and one that takes some
+KINDS = ("odd", "even")  # of messages
+LATEST_SCHEDULE_MS = 8_000
+ONE, TWO, NEWS = "one", "two", "news"  # between which tokens are moved
+FEED_ALL, FEED_ODD = f"{FEED}/Subscriptions/all", f"{FEED}/Subscriptions/odd"
 PARTITIONS = FRAGMENTS = 3
 LOCK_MS = 45_000
 WINDOW_MS = 60_000
@@ -29,9 +34,10 @@ TIMEOUT_S = 10.0
 
 
 class World(Protocol):
-    """What clients know of the world. is_healed: nothing goes wrong any more."""
+    """What clients know of the world. is_healed: nothing goes wrong any more. is_scheduling: no clock is ever wrong."""
 
     random: Random
+    is_scheduling: bool
 
     @property
     def now_ms(self) -> int: ...

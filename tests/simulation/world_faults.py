@@ -32,7 +32,10 @@ PLANNED_AT_ONCE = 3
 # What goes wrong, and how often. LATE is left out in a third of the worlds, where the checks are sharper.
 KINDS = {"kill": 3, "power cut": 4, "cut": 3, "disk": 6, "clock": 2, "keeper": 2}
 LATE = {"stop": 4, "killed stop": 3, "block": 4, "block one way": 4}
-CLIENTS = ("publisher", "reader 0", "reader 1", "reader 2", "o", "orders 1", "orders 2", "t", "turns 1", "turns 2")
+CLIENTS = (
+    *("publisher", "reader 0", "reader 1", "reader 2", "o", "orders 1", "orders 2", "t", "turns 1", "turns 2"),
+    *("f", "feed 1", "feed 2", "mover 1", "mover 2"),
+)
 SUPERVISOR = "supervisor"
 
 
@@ -51,7 +54,9 @@ class Faults:
     async def run(self) -> None:
         """All of them."""
         world, random = self._world, self._world.random
-        kinds = {**KINDS, **LATE} if world.is_late else KINDS
+        kinds = {**KINDS, **LATE} if world.is_late else {**KINDS}
+        if world.is_scheduling:
+            del kinds["clock"]
         await asyncio.sleep(random.uniform(0.2, 1.5))
         for _ in range(random.randrange(3, 7)):
             await self._do(random.choices(list(kinds), list(kinds.values()))[0])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from many_processes import SimulatedProcess
 from world_clients import (
     CONNECTION_STRING,
     FRAGMENTS,
+    KINDS,
+    LATEST_SCHEDULE_MS,
     LOCK_MS,
     ONCE,
     TIMEOUT_S,
@@ -16,20 +18,25 @@ from world_clients import (
     World,
     pause,
 )
+from world_openings import Openings, lock_token_of
 
 from hubweir.client.message_run import ReceivedMessage
 from hubweir.client.queue_client import QueueClient
 from hubweir.client.queue_message import QueueMessage
 from hubweir.client.queue_receiver import QueueReceiver, QueueReceiverOptions
+from hubweir.client.queue_requests import RequestUnknown
+from hubweir.client.queue_sender import QueueSender
 from hubweir.client.sender import OutcomeUnknown
 from hubweir.client.session_receiver import SessionNotGranted, SessionReceiver
 from hubweir.errors import MESSAGE_LOCK_LOST, SESSION_LOCK_LOST, ServiceError
 from hubweir.event_hub.partition_key import partition_of_key
-from hubweir.kernels.queue.tokens import check_of
 from hubweir.queue.fragment_number import fragment_of
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.testing.history_values import SeenHold, SeenMessage, Violation
 from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
+from hubweir.testing.simulated_env import START_MS
+
+T = TypeVar("T")
 
 OUTCOMES = {
     SeenOutcome.COMPLETE: 12,
@@ -40,29 +47,39 @@ OUTCOMES = {
 
 
 class SeenQueue:
-    """A partitioned queue as its clients see it. openings: of each fragment, the secrets of its locks, newest last.
+    """A partitioned queue, or a subscription, as its clients see it.
 
-    breaks: how often something ended that holds of a fragment depend on, by what that is. ended_links: those that a
-    gateway ended, by client, process and name.
+    sent_to: the entity that its messages are sent to. kind: of those that it takes; None: all. breaks: how often
+    something ended that holds of a fragment depend on, by what that is. ended_links: those that a gateway ended, by
+    client, process and name.
     """
 
-    def __init__(self, name: str, *, has_sessions: bool, has_ids: bool, slack_ms: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        slack_ms: int,
+        has_sessions: bool = False,
+        has_ids: bool = False,
+        sent_to: str = "",
+        kind: str | None = None,
+    ) -> None:
         self.name = name
+        self.sent_to, self.kind = sent_to or name, kind
         self.has_sessions, self.has_ids = has_sessions, has_ids
         window_ms = WINDOW_MS if has_ids else None
         self.history = MessageHistory(slack_ms=slack_ms, window_ms=window_ms, is_partitioned=True)
-        self.openings: dict[int, list[bytes]] = {}
+        self.openings = Openings(name)
         self.stores: tuple[int, ...] = ()
         self.holds: dict[SeenHold, tuple[str, SimulatedProcess | None, int]] = {}
         self.breaks: dict[object, int] = {}
         self.ended_links: dict[tuple[str, SimulatedProcess | None, str], None] = {}
         self.senders_left = 0
+        self.due_ms: dict[str, int] = {}  # of messages that are scheduled, by their texts
 
     def opened(self, number: int, secret: bytes) -> None:
         """A fragment was opened: it knows no lock and no hold of before."""
-        its = self.openings.setdefault(number, [])
-        its.append(secret)
-        if len(its) > 1:
+        if self.openings.opened(number, secret):
             self.history.crashed(lambda sent: self.number_of(sent) == number)
             self.broke(("fragment", number), lambda *where: where[2] == number)
 
@@ -88,15 +105,27 @@ class SeenQueue:
                 del self.holds[hold]
                 self.history.let_go(hold)
 
-    def is_current(self, token: bytes) -> bool:
-        """Whether the fragment that gave this lock was not opened anew since."""
-        number, check = int.from_bytes(token[:8], "big"), int.from_bytes(token[8:], "big")
-        its = self.openings[fragment_of(number)]
-        if check_of(its[-1], number) == check:
-            return True
-        if not any(check_of(secret, number) == check for secret in its):
-            raise Violation(f"P7: the token {token.hex()} of {self.name} was given by no fragment")
-        return False
+    def send(
+        self,
+        group: int,
+        text: str,
+        body: bytes,
+        now_ms: int,
+        *,
+        session: str | None,
+        message_id: str | None,
+        due_ms: int | None,
+    ) -> None:
+        """A message is about to be sent. due_ms: it is scheduled for then; None: it is not."""
+        is_scheduled = due_ms is not None
+        self.history.send(group, text, body, now_ms, session=session, message_id=message_id, is_scheduled=is_scheduled)
+        if due_ms is not None:
+            self.due_ms[text] = due_ms
+
+    def expect_due(self, text: str, now_ms: int) -> None:
+        """A receiver has it. Violation: before its time."""
+        if now_ms < self.due_ms.get(text, 0):
+            raise Violation(f"{text} comes {self.due_ms[text] - now_ms} ms before the time that it is scheduled for")
 
     @property
     def is_drained(self) -> bool:
@@ -105,53 +134,97 @@ class SeenQueue:
 
 
 class Sending:
-    """Sends to a queue until the world is healed and least groups were accepted."""
+    """Sends to a queue, or to a topic with these subscriptions, until the world is healed and least groups were
+    accepted. Where the world has times that can be relied on, some messages are scheduled, and some of those cancelled.
+    """
 
-    def __init__(self, world: World, queue: SeenQueue, name: str, least: int) -> None:
-        self._world, self._queue, self._name, self._least = world, queue, name, least
-        self._texts = self._groups = 0
-        queue.senders_left += 1
+    def __init__(self, world: World, queues: Sequence[SeenQueue], name: str, least: int) -> None:
+        self._world, self._queues, self._name, self._least = world, queues, name, least
+        self._queue = queues[0]
+        self._texts = self._groups = self._accepted = 0
+        for queue in queues:
+            queue.senders_left += 1
 
     async def run(self) -> None:
-        world, history = self._world, self._queue.history
+        world = self._world
         client = QueueClient.from_connection_string(CONNECTION_STRING, retry=ONCE, timeout_s=TIMEOUT_S)
-        sender = client.sender(self._queue.name, resend_unknown=False)
-        accepted = 0
-        while not world.is_healed or accepted < self._least:
-            group, messages = self._new()
-            try:
-                await sender.send(*messages)
-            except OutcomeUnknown:
-                world.note(f"{self._name} {group} unknown")
-                await pause(world, 0.05, 0.5)
-            except ServiceError as error:
-                history.refused(group)
-                world.note(f"{self._name} {group} refused {error.condition.symbol}")
-                await pause(world, 0.1, 0.8)
+        sender = client.sender(self._queue.sent_to, resend_unknown=False)
+        schedules = world.is_scheduling and not self._queue.has_sessions and not self._queue.has_ids
+        while not world.is_healed or self._accepted < self._least:
+            if schedules and world.random.random() < 0.3:
+                await self._schedule(sender)
             else:
-                accepted += 1
-                history.accepted(group, world.now_ms)
-                world.note(f"{self._name} {group} accepted")
-                await pause(world, 0.05, 0.5)
-        self._queue.senders_left -= 1
+                group, messages = self._new()
+                await self._told(group, sender.send(*messages))
+        for queue in self._queues:
+            queue.senders_left -= 1
         await client.close()
 
-    def _new(self) -> tuple[int, list[QueueMessage]]:
+    async def _told(self, group: int, sends: Awaitable[T]) -> T | None:
+        """Do it, and tell the histories what the sender is told; None: it is not known to be stored."""
+        world = self._world
+        try:
+            result = await sends
+        except (OutcomeUnknown, RequestUnknown):
+            world.note(f"{self._name} {group} unknown")
+            await pause(world, 0.05, 0.5)
+            return None
+        except ServiceError as error:
+            for queue in self._of(group):
+                queue.history.refused(group)
+            world.note(f"{self._name} {group} refused {error.condition.symbol}")
+            await pause(world, 0.1, 0.8)
+            return None
+        self._accepted += 1
+        for queue in self._of(group):
+            queue.history.accepted(group, world.now_ms)
+        world.note(f"{self._name} {group} accepted")
+        await pause(world, 0.05, 0.5)
+        return result
+
+    async def _schedule(self, sender: QueueSender) -> None:
+        """One message for later; maybe it is taken back."""
+        world, due_ms = self._world, self._world.now_ms + self._world.random.randrange(200, LATEST_SCHEDULE_MS)
+        group, messages = self._new(due_ms=due_ms)
+        numbers = await self._told(group, sender.schedule(messages, START_MS + due_ms))
+        if numbers is None or world.random.random() < 0.6:
+            return
+        answer = SeenAnswer.DONE
+        try:
+            await sender.cancel(*numbers)
+        except RequestUnknown:
+            answer = SeenAnswer.UNKNOWN
+        except ServiceError:
+            answer = SeenAnswer.REFUSED  # it is active by then, or its fragment is away
+        for queue in self._of(group):
+            for sent in queue.history.groups[group]:
+                queue.history.cancelled(sent.text, answer)
+        world.note(f"{self._name} {group} cancelled {answer.name}")
+
+    def _of(self, group: int) -> list[SeenQueue]:
+        """The queues, or subscriptions, that something of a group is for."""
+        return [queue for queue in self._queues if group in queue.history.groups]
+
+    def _new(self, due_ms: int | None = None) -> tuple[int, list[QueueMessage]]:
         random, queue = self._world.random, self._queue
         self._groups += 1
         group = _group_number(self._name, self._groups)
         session = f"{self._name} {random.choice('abc')}" if queue.has_sessions else None
         key = None if session is not None or random.random() < 0.5 else f"key {random.randrange(4)}"
         messages = []
-        for _ in range(1 if queue.has_ids else random.choice([1, 1, 3])):
+        for _ in range(1 if queue.has_ids or due_ms is not None else random.choice([1, 1, 3])):
             self._texts += 1
-            text = f"{self._name}.{self._texts}"
+            text, kind = f"{self._name}.{self._texts}", random.choice(KINDS)
             body = f"{text}|{'x' * random.choice([5, 200, 3_000])}".encode()
             own_id = f"{self._name} {self._texts - (random.randrange(1, 4) if random.random() < 0.3 else 0)}"
             # Duplicates are those of one id and one key.
             seen_id = f"{key} {own_id}" if queue.has_ids else None
-            queue.history.send(group, text, body, self._world.now_ms, session=session, message_id=seen_id)
-            messages.append(QueueMessage(body, message_id=own_id, session_id=session, partition_key=key))
+            for each in self._queues:
+                if each.kind in (None, kind):
+                    each.send(group, text, body, self._world.now_ms, session=session, message_id=seen_id, due_ms=due_ms)
+            messages.append(
+                QueueMessage(body, message_id=own_id, session_id=session, partition_key=key, properties={"kind": kind})
+            )
         return group, messages
 
 
@@ -244,9 +317,10 @@ async def _settle_all(
     stale: list[ReceivedMessage] = []
     history, now_ms = queue.history, world.now_ms
     for message in messages:
-        text, token = text_of(message), _token_of(message)
+        text, token = text_of(message), lock_token_of(message)
         world.note(f"{name} got {text} {message.sequence_number}")
-        if not queue.is_current(token) or (hold is not None and hold.is_over):
+        queue.expect_due(text, now_ms)
+        if not queue.openings.is_current(token) or (hold is not None and hold.is_over):
             history.peeked(text, message.sequence_number, message.body or b"", now_ms, asked=0)
             stale.append(message)
             continue
@@ -298,7 +372,7 @@ async def _settle(
         SeenOutcome.RELEASE: receiver.release,
         SeenOutcome.DEAD_LETTER: receiver.dead_letter,
     }[outcome]
-    settlement = queue.history.settling(_token_of(message), outcome, world.now_ms)
+    settlement = queue.history.settling(lock_token_of(message), outcome, world.now_ms)
     answer = SeenAnswer.DONE
     try:
         await settle(message)
@@ -326,9 +400,3 @@ async def left_in(queue: SeenQueue) -> list[tuple[str, int, bytes, bool]]:
 
 def text_of(message: ReceivedMessage) -> str:
     return (message.body or b"").split(b"|")[0].decode(errors="replace")
-
-
-def _token_of(message: ReceivedMessage) -> bytes:
-    token = message.lock_token
-    assert token is not None
-    return token.bytes
