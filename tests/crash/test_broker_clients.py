@@ -16,6 +16,7 @@ import pytest
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
 from azure.eventhub.exceptions import EventHubError
 
+from hubweir.client.administration import Administration
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.namespace.connection_string import ConnectionString
@@ -113,6 +114,9 @@ def test_each_connection_leads_to_every_partition_and_to_what_was_just_made(serv
         sent |= {f"{number}-{partition}", f"{number}-key"}
     found = ask(server, lambda asked: asked.brokers())
     assert all(each["connections"] for each in found), found
+    status = Administration(ConnectionString.parse(server.connection_string())).status()
+    counts = [each["connections"] for each in status["processes"]]
+    assert all(counts) and status["namespace"]["connections"] == sum(counts) >= CONNECTIONS
     for client in clients:
         client.close()
     with Reader(server) as reader:

@@ -211,13 +211,13 @@ def is_found(data: Path, cable: Cable, seed: int, hasty: str) -> bool:
 
 
 @pytest.mark.slow
-def test_a_server_that_takes_what_it_sent_for_settled_is_found(tmp_path: Path, cable: Cable, seed: int) -> None:
+def test_a_server_that_takes_what_it_sent_for_settled_is_found(tmp_path: Path, cable: Cable, first_seed: int) -> None:
     with (
         served(cable, tmp_path / "data", "--brokers", "2", planted="settled") as server,
         entered(cable.client),
         pytest.raises((Violation, AssertionError), match="lost|LOST|gone|comes before"),
     ):
-        load = SpreadLoad(server.connection_string(), PARTITIONS, seed)
-        messages = SpreadMessages(server.connection_string(), seed)
+        load = SpreadLoad(server.connection_string(), PARTITIONS, first_seed)
+        messages = SpreadMessages(server.connection_string(), first_seed)
         messages.create()
         asyncio.run(live(cable, load, messages, None, ["cut, then reset", "reset", "cut, then reset"]))

@@ -182,12 +182,17 @@ class Gateway:
     @property
     def connection_count(self) -> int:
         """How many connections are this namespace's, those of other processes as of the newest lease of units."""
-        return len(self._connections) + self.units.other_connections
+        return self.own_connection_count + self.units.other_connections
+
+    @property
+    def own_connection_count(self) -> int:
+        """How many connections of this process are the namespace's."""
+        return len(self._connections)
 
     def measure(self, samples: Samples) -> Iterator[None]:
         """Say what this process does for the namespace, a part of it a step, as Broker.measure."""
         name = self.settings.namespace
-        samples[ACTIVE_CONNECTIONS][name,] += len(self._connections)
+        samples[ACTIVE_CONNECTIONS][name,] += self.own_connection_count
         yield from self.traffic.measure(samples)
 
     def connection_came(self, connection: GatewayConnection) -> None:

@@ -59,7 +59,7 @@ async def status_of(gateway: Gateway) -> Document:
         "status": UNHEALTHY if is_blocked else DEGRADED if told else HEALTHY,
         "version": __version__,
         "now_ms": gateway.env.now_ms(),
-        "namespace": _namespace(gateway),
+        "namespace": _namespace(gateway, processes),
         "processes": _processes(processes),
         "stores": stores,
         "entities": entities,
@@ -98,12 +98,15 @@ def _namespace_of(alarm: AlarmTold) -> str | None:
     return None if found is None else found[1]
 
 
-def _namespace(gateway: Gateway) -> Document:
-    description = gateway.namespace.description
+def _namespace(gateway: Gateway, processes: Answer | None) -> Document:
+    description, connections = gateway.namespace.description, gateway.connection_count
+    if isinstance(processes, ProcessesTold) and gateway.process.processes > 1:
+        # As each process said last; a lease of units may be older, or there is none.
+        connections = sum(each.of_namespaces.get(description.name, 0) for each in processes.processes)
     return {
         "name": description.name,
         "profile": gateway.settings.profile.name,
-        "connections": gateway.connection_count,
+        "connections": connections,
         "throughput_units": description.units.held,
         "is_current": gateway.keeper.is_current,
     }

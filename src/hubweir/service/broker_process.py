@@ -222,6 +222,9 @@ class BrokerProcess(Parts):
             follows=self.process.has_all and all(gateway.keeper.is_current for gateway in self.process.gateways),
             away=tuple(index for index, store in self._stores.items() if not store.is_up),
             alarms=standing(self.alarms),
+            of_namespaces={
+                gateway.settings.namespace: gateway.own_connection_count for gateway in self.process.gateways
+            },
         )
 
     async def _take_clients(self) -> None:

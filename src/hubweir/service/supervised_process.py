@@ -158,6 +158,7 @@ class SupervisedProcess:
             state.connections if state is not None and is_there else 0,
             self.starts,
             self.away if is_there else (),
+            state.of_namespaces if state is not None and is_there else {},
         )
 
     def change_settings(self, command: ChangeSettings) -> None:

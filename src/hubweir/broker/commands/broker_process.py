@@ -6,7 +6,7 @@ asks the supervisor which processes there are, and hands it the faults that a us
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from hubweir.broker.commands.command import Answer, Command, answer, command
@@ -33,7 +33,8 @@ class ProcessState(Answer, frozen=True):
     start: the digest of what it was started with; another start of the same service with other settings has another.
     addresses: host:port of each that it was told to listen on. connections: how many AMQP connections it has.
     is_serving: clients may come. follows: it has the newest catalog of every namespace. away: the messaging stores of
-    it that are not served. alarms: that stand there, but for those that it heard of.
+    it that are not served. alarms: that stand there, but for those that it heard of. of_namespaces: how many of the
+    connections are each namespace's, by its name.
     """
 
     process_id: int
@@ -45,6 +46,7 @@ class ProcessState(Answer, frozen=True):
     follows: bool
     away: tuple[int, ...]
     alarms: tuple[StandingAlarm, ...] = ()
+    of_namespaces: dict[str, int] = {}
 
 
 @command(17, ProcessState)
@@ -104,7 +106,7 @@ class AskMeasures(ProcessCommand, frozen=True):
 class ProcessTold:
     """One broker process, as its supervisor knows it. pid: 0 while there is none. starts: how often it was started.
 
-    away: those of its stores that are not served.
+    away: those of its stores that are not served. of_namespaces: see ProcessState.
     """
 
     index: int
@@ -114,6 +116,7 @@ class ProcessTold:
     connections: int
     starts: int
     away: tuple[int, ...]
+    of_namespaces: dict[str, int] = field(default_factory=dict)
 
 
 @answer(74)

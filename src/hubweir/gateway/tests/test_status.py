@@ -115,6 +115,25 @@ def test_the_supervisor_tells_of_processes_and_of_its_own_alarms() -> None:
     assert [each["about"] for each in found["alarms"]] == ["store catalogs"]
 
 
+def test_connections_of_the_namespace_are_those_to_all_processes() -> None:
+    world = World(hubs={"hub": 1})
+    name = world.namespace.description.name
+    world.process.supervisor = Supervisor(  # type: ignore[assignment]
+        ProcessesTold(
+            (
+                ProcessTold(0, 7, (0,), "serves", 9, 1, (), {name: 3, "another": 6}),
+                ProcessTold(1, 8, (1,), "silent", 2, 1, (), {name: 2}),
+                ProcessTold(2, 0, (2,), "starts", 0, 2, ()),
+            )
+        )
+    )
+    assert ask(world)["namespace"]["connections"] == 0, "one process with several stores has a gateway that knows"
+    world.process.processes = 3
+    assert ask(world)["namespace"]["connections"] == 5
+    world.process.supervisor = Supervisor(Refusal(STORE_OFFLINE, "it is away"))  # type: ignore[assignment]
+    assert ask(world)["namespace"]["connections"] == 0, "what this process knows"
+
+
 class Supervisor:
     """Answers one thing."""
 
