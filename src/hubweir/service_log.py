@@ -139,6 +139,12 @@ NAMESPACE_DELETED = LineKind(
     "A namespace is not served any more: all of it is gone, or goes.", per_minute=MANY,
 )  # fmt: skip
 
+TEST_ORDERED = LineKind(
+    "test-ordered", logging.INFO, "for a test, in namespace {namespace}: {what}",
+    "Somebody set the clock forward, ordered faults or purged a hub, as a namespace for development takes it.",
+    per_minute=MANY,
+)  # fmt: skip
+
 # Refusals: each with the reference that the peer sees
 _REFUSED = " refused: {condition}, peer {peer}[, entity {entity!r}]: {text}"
 CONNECTION_REFUSED = LineKind(
@@ -210,6 +216,7 @@ KINDS = (
     START, READY, STOPPING, STOPPED, READ_AGAIN,
     CONNECTION_OPENED, CONNECTION_CLOSED,
     ENTITY_CREATED, ENTITY_CHANGED, ENTITY_DELETED, NAMESPACE_CREATED, NAMESPACE_DELETED,
+    TEST_ORDERED,
     CONNECTION_REFUSED, SASL_REFUSED, TOKEN_REFUSED, ATTACH_REFUSED, LINK_REFUSED, SEND_REFUSED, REQUEST_REFUSED,
     HTTP_REFUSED, THROTTLED, THROTTLED_OVER,
     CAPTURED_FILE, RETENTION, ROLL, SLOW_SYNC, REPAIRED,

@@ -67,6 +67,18 @@ def test_a_timer_comes_nearer_by_what_passed(run: Run) -> None:
     run(scenario())
 
 
+def test_a_timer_that_lacks_less_than_a_millisecond_is_waited_for(run: Run) -> None:
+    async def scenario() -> None:
+        clock, rung = ServiceClock(asyncio.get_running_loop(), Ahead()), list[str]()
+        for _ in range(20):
+            clock.call_later(HOUR_MS + 1, lambda: rung.append("rung"))
+            clock.forward(HOUR_MS)
+            await clock.rung(limit_s=10)
+        assert len(rung) == 20
+
+    run(scenario())
+
+
 def test_a_cancelled_timer_does_not_ring_nor_one_twice(run: Run) -> None:
     async def scenario() -> None:
         clock, rung = ServiceClock(asyncio.get_running_loop(), Ahead()), list[str]()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -22,16 +23,19 @@ from hubweir.drivers.service_clock import ServiceClock
 from hubweir.errors import ARGUMENT_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.brokers import error_of
 from hubweir.gateway.directory import PartitionPlace
-from hubweir.gateway.faults import FaultRates, Faults
+from hubweir.gateway.faults import FaultKind, FaultRates, Faults
 from hubweir.gateway.http.entity_requests import read_body
 from hubweir.gateway.http.exchange import Request, Response, answer_of
 from hubweir.gateway.http.route import Match
 from hubweir.namespace.entity import of_kind
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.tiers import DEVELOPMENT
+from hubweir.service_log import TEST_ORDERED
 
 if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -63,6 +67,8 @@ async def forward_clock(gateway: Gateway, request: Request, match: Match) -> Res
         raise ServiceError(ARGUMENT_ERROR, f"The clock would be over {days} days ahead: start the service anew.")
     clock.forward(step.forward_ms, ends_tokens=step.ends_tokens)
     await clock.rung(limit_s=RUNG_S)
+    ahead_s = clock.ahead.clock_ms / 1_000
+    _say(gateway, f"the clock went {step.forward_ms / 1_000:g} s forward, and is {ahead_s:g} s ahead")
     return _state(gateway)
 
 
@@ -70,13 +76,17 @@ async def order_faults(gateway: Gateway, request: Request, match: Match) -> Resp
     """From now on these strike, in the place of those before."""
     _check_profile(gateway, gateway)
     _clock(gateway)
-    gateway.order_faults(Faults(await _read(gateway, request, FaultRates), gateway.env))
+    faults = Faults(await _read(gateway, request, FaultRates), gateway.env)
+    gateway.order_faults(faults)
+    rates = (f"{kind.value} {getattr(faults.rates, kind.value):g}" for kind in FaultKind)
+    _say(gateway, f"faults strike by the rates {', '.join(rates)}, seed {faults.seed}")
     return _state(gateway)
 
 
 async def end_faults(gateway: Gateway, request: Request, match: Match) -> Response:
     _check_profile(gateway, gateway)
     gateway.order_faults(None)
+    _say(gateway, "no fault strikes any more")
     return _state(gateway)
 
 
@@ -89,6 +99,7 @@ async def purge(gateway: Gateway, request: Request, match: Match) -> Response:
         raise ServiceError(ARGUMENT_ERROR, text)
     places = gateway.directory.partitions(match.entity)
     purged = await asyncio.gather(*(answer_of(partial(_purge, place)) for place in places))
+    _say(gateway, f"event hub {match.entity} was purged of {sum(each.purged for each in purged)} events")
     told = [
         {"partition": place.partition_id, "purged": each.purged, "first_sequence_number": each.first_sequence_number}
         for place, each in zip(places, purged, strict=True)
@@ -101,6 +112,10 @@ def _purge(place: PartitionPlace, on_done: Callable[[PartitionPurged | ServiceEr
         on_done(answer if isinstance(answer, PartitionPurged) else error_of(answer))
 
     place.broker.submit(PurgePartition(place.log_id), answered)
+
+
+def _say(gateway: Gateway, what: str) -> None:
+    TEST_ORDERED.say(logger, namespace=gateway.settings.namespace, what=what)
 
 
 def _check_profile(asked: Gateway, gateway: Gateway) -> None:

@@ -1,5 +1,6 @@
 """Test control at a live service: what the clock carries with it, what faults do to links, and who has neither."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from hubweir.client.queue_message import QueueMessage
 from hubweir.client.queue_receiver import QueueReceiverOptions
 from hubweir.client.retry import RetryPolicy
 from hubweir.config.namespace_settings import Said, SaidNamespaces
+from hubweir.drivers.monotonic import monotonic_ms
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.connection_string import ConnectionString
@@ -166,6 +168,30 @@ def test_a_connection_lives_on_whatever_passes(namespace: RunningNamespace, cont
         assert namespace.service.counters["gateway.connections_accepted"] == accepted > before
 
 
+async def begun_ms(running: RunningNamespace) -> int:
+    """When a connection that comes now begins, by its engine."""
+    endpoint, host = running.service._listeners._connections.new("a peer")
+    host.on_closed()
+    return endpoint.now_ms
+
+
+def test_limits_of_connections_go_by_the_machines_time() -> None:
+    """The clock is ahead before anybody connects: what is idle ends in time all the same, and never early."""
+    with running_namespace(idle_link_ms=2_000) as running:
+        control = control_of(running)
+        control.forward_clock(HOUR_MS)
+        running.create_queue("quiet")
+        assert abs(running.run(begun_ms(running)) - monotonic_ms()) < 60_000, "from where its deadlines count"
+        with BlockingQueueClient.from_connection_string(running.connection_string(), retry=ONCE) as client:
+            client.sender("quiet").send(b"one")
+            (host,) = running.service._listeners._connections._hosts.values()
+            links = len(host.nodes)
+            control.forward_clock(HOUR_MS)
+            time.sleep(1)  # links are looked at every half second
+            assert len(host.nodes) == links
+            assert becomes(lambda: len(host.nodes) < links), "it was idle for two seconds"
+
+
 def test_tokens_end_when_that_is_said_and_the_same_client_comes_back(
     namespace: RunningNamespace, control: NamespaceControl
 ) -> None:
@@ -191,6 +217,70 @@ def test_a_step_that_is_none_is_refused(control: NamespaceControl, step: object,
     with pytest.raises(ServiceError, match=says) as caught:
         control.forward_clock(step)  # type: ignore[arg-type]
     assert caught.value.condition is ARGUMENT_ERROR
+
+
+def test_no_calendar_of_a_client_is_left_behind() -> None:
+    """All steps together are bounded, not each alone."""
+    with running_namespace() as running:
+        control = control_of(running)
+        control.forward_clock(3_660 * DAY_MS - HOUR_MS)
+        with pytest.raises(ServiceError, match="over 3660 days ahead"):
+            control.forward_clock(2 * HOUR_MS)
+        assert control.forward_clock(HOUR_MS)["clock"]["ahead_ms"] == 3_660 * DAY_MS
+
+
+def test_it_is_the_clock_of_every_store_of_the_process() -> None:
+    with (
+        running_namespace(stores=3) as running,
+        BlockingQueueClient.from_connection_string(running.connection_string(), retry=ONCE) as client,
+    ):
+        running.create_queue("parts", is_partitioned=True, time_to_live_ms=HOUR_MS, dead_letters_on_expiration=True)
+        for number in range(16):
+            client.sender("parts").send(QueueMessage(b"one", partition_key=str(number)))
+        control_of(running).forward_clock(HOUR_MS)
+        dead = client.receiver("parts", DEAD)
+        count = 0
+        while count < 16 and (found := dead.receive(16, max_wait_s=5)):
+            count += len(found)
+        assert count == 16
+
+
+def test_the_log_says_what_was_ordered(
+    namespace: RunningNamespace, control: NamespaceControl, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "hubweir.gateway.http.testcontrol"):
+        control.forward_clock(90_000)
+        control.order_faults(drop=0.5, seed=7)
+        control.end_faults()
+    first, second, third = (record.getMessage() for record in caplog.records)
+    assert first.startswith("for a test, in namespace hubweir: the clock went 90 s forward, and is ")
+    assert second.endswith("faults strike by the rates server_busy 0, delay 0, detach 0, drop 0.5, seed 7")
+    assert third.endswith("no fault strikes any more")
+
+
+def test_a_session_is_free_when_its_lock_has_ended(
+    namespace: RunningNamespace, control: NamespaceControl, queues: BlockingQueueClient
+) -> None:
+    namespace.create_queue("sessions", lock_duration_ms=MINUTE_MS, requires_session=True)
+    queues.sender("sessions").send(QueueMessage(b"boarding", session_id="N14228"))
+    held = queues.accept_session("sessions", max_wait_s=5)
+    with pytest.raises(ServiceError):
+        queues.accept_session("sessions", "N14228", max_wait_s=0.5)
+    control.forward_clock(MINUTE_MS)
+    again = queues.accept_session("sessions", "N14228", max_wait_s=5)
+    assert (held.session_id, again.session_id) == ("N14228", "N14228")
+    again.close()
+
+
+def test_duplicates_are_known_as_long_as_their_window(
+    namespace: RunningNamespace, control: NamespaceControl, queues: BlockingQueueClient
+) -> None:
+    namespace.create_queue("once", duplicate_window_ms=HOUR_MS)
+    sender = queues.sender("once")
+    for step_ms in (0, HOUR_MS - MINUTE_MS, 3 * MINUTE_MS):
+        control.forward_clock(step_ms)
+        sender.send(QueueMessage(b"one", message_id="7"))
+    assert len(queues.receiver("once").receive(10, max_wait_s=5)) == 2
 
 
 # -- who has none of it
