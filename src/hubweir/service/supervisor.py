@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -45,6 +44,7 @@ from hubweir.service.completions import answer
 from hubweir.service.data_folder import store_count
 from hubweir.service.found_process import Found, ask_process, end_found
 from hubweir.service.namespace_door import NamespaceDoor
+from hubweir.service.opened_stores import OpenedStores
 from hubweir.service.parts import Parts, unusable
 from hubweir.service.process_start import ProcessStart, own_stores
 from hubweir.service.runtime_folder import RuntimeFolder
@@ -77,8 +77,7 @@ class Supervisor(Parts):
         self._tasks = Tasks("supervisor")
         self._changed = asyncio.Event()
         self._is_open = asyncio.Event()  # gateways are there, and had the logs opened
-        self._opened: set[int] = set()  # stores whose brokers are up, and were told to open their logs, and answered
-        self._changes = Counter[int]()  # how often the broker of a store came or went
+        self._opened = OpenedStores()
         self._namespaces: NamespaceDoor | None = None  # of the keeper, once it has gateways
         self._failed: int | None = None  # the index of a process that ended during the start
 
@@ -181,7 +180,7 @@ class Supervisor(Parts):
         """The keeper behind its socket, which nobody can connect to yet, and the ways to all brokers."""
         ways = [self._way(self._folder.broker(index)) for index in range(self._stores)]
         for index, way in enumerate(ways):
-            way.on_change(partial(self._broker_changed, index))
+            way.on_change(lambda _, index=index: self._opened.changed(index))  # type: ignore[misc]
         self.process = self._new_process(Brokers(ways, own=()), self._new_id())
         self._keeper = KeeperServer(self.process)
         door = SupervisorDoor(
@@ -248,20 +247,14 @@ class Supervisor(Parts):
     async def _open_logs(self, stores: Sequence[int]) -> None:
         """Have all logs opened that lie in these stores, and tell their brokers what those before were told."""
         await self._is_open.wait()
-        changes = self._changes.copy()
+        began = self._opened.opening(store for store in stores if self.process.brokers.of_store(store).is_up)
         for gateway in tuple(self.process.gateways):  # one may go meanwhile
             assert isinstance(gateway.keeper, CatalogKeeper) and isinstance(gateway.units, NamespaceUnits)
             for problem in await answer(partial(gateway.keeper.open_stores, stores)):
                 logger.error("not served yet: %s", problem.text)
             for store in stores:
                 gateway.units.broker_came(self.process.brokers.of_store(store))
-        for store in stores:
-            if self.process.brokers.of_store(store).is_up and self._changes[store] == changes[store]:
-                self._opened.add(store)
-
-    def _broker_changed(self, store: int, _: RemoteBroker) -> None:
-        self._changes[store] += 1
-        self._opened.discard(store)
+        self._opened.opened(began)
 
     def _named_stores(self) -> frozenset[int]:
         """The stores in which catalogs name logs, now."""
@@ -277,7 +270,7 @@ class Supervisor(Parts):
     def _question(self, index: int) -> AskProcess:
         """What a broker process is asked, and told: what stands here and in the others, and which stores are open."""
         others = (each.alarms for each in self.processes if each.index != index)
-        return AskProcess(tuple(dict.fromkeys(chain(standing(self.alarms), *others))), tuple(sorted(self._opened)))
+        return AskProcess(tuple(dict.fromkeys(chain(standing(self.alarms), *others))), self._opened.indexes)
 
     def _ended(self, process: SupervisedProcess) -> None:
         self._keeper.gone(process.process_id)
