@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 INBOX_COMMANDS = 2_048
 INBOX_BYTES = 64 * 1024 * 1024
 NEW_RUN_NONCE = 0
-ROWS_A_SCAN = 256
+ROWS_A_SCAN = 32  # a run of one turn has a few batches of 64 KiB
 
 
 def run_is_sound(run: bytearray) -> bool:
@@ -112,8 +112,8 @@ class BrokerServer:
 
     # What the driver calls
 
-    def on_frame(self, frame: memoryview) -> None:
-        request_id, command = decode_command(frame)
+    def on_frame(self, head: memoryview, body: bytearray) -> None:
+        request_id, command = decode_command(head, body)
         owner: Owner | None = getattr(command, "owner", None)
         if owner is not None:
             self._processes[owner.process] = None

@@ -82,8 +82,8 @@ class SocketBroker:
 
     # What the driver calls
 
-    def on_frame(self, frame: memoryview) -> None:
-        request_id, message = decode_answer(frame)
+    def on_frame(self, head: memoryview, body: bytearray) -> None:
+        request_id, message = decode_answer(head, body)
         if isinstance(message, Push):
             if self._on_push is not None:
                 self._on_push(message)

@@ -7,9 +7,9 @@ from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.reader import OpenReader, ReaderClosed
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.tests.test_server import sealed
-from hubweir.broker.wire import encode_frame
 from hubweir.errors import NOT_FOUND
 from hubweir.event_hub.event_position import EARLIEST
+from hubweir.testing.broker_frames import sent
 
 
 class Spy:
@@ -37,7 +37,7 @@ def test_runs_under_way_are_bounded_by_their_bytes_too(bench: Any) -> None:
     assert server.commands_under_way == 0
     for request_id in (1, 2, 3):
         assert spy.calls == []
-        server.on_frame(memoryview(b"".join(encode_frame(request_id, AppendEvents("a", events)))))
+        server.on_frame(*sent(request_id, AppendEvents("a", events)))
     assert spy.calls == ["pause"] and server.commands_under_way == 3
     bench.log.complete()
     assert spy.calls == ["pause", "resume"] and server.commands_under_way == 0
@@ -47,7 +47,7 @@ def test_a_push_behind_the_end_of_the_stream_goes_nowhere(bench: Any) -> None:
     server = BrokerServer(bench.broker)
     Spy(server)
     owner = Owner(5, 1)
-    server.on_frame(memoryview(b"".join(encode_frame(1, OpenReader("a", owner, "g", EARLIEST, None, None)))))
+    server.on_frame(*sent(1, OpenReader("a", owner, "g", EARLIEST, None, None)))
     server.on_closed()
     server.push(ReaderClosed(owner, "a", 1, NOT_FOUND, "gone"))
 
@@ -60,12 +60,12 @@ def test_a_peer_that_takes_no_answers_is_asked_for_no_more_until_it_does(bench: 
     server.on_writing_paused()
     assert spy.calls == ["pause"]
     events = sealed(10)
-    server.on_frame(memoryview(b"".join(encode_frame(1, AppendEvents("a", events)))))
-    server.on_frame(memoryview(b"".join(encode_frame(2, AppendEvents("a", events)))))
+    server.on_frame(*sent(1, AppendEvents("a", events)))
+    server.on_frame(*sent(2, AppendEvents("a", events)))
     bench.log.complete()  # room among the commands alone is not enough
     assert spy.calls == ["pause"]
-    server.on_frame(memoryview(b"".join(encode_frame(3, AppendEvents("a", events)))))
-    server.on_frame(memoryview(b"".join(encode_frame(4, AppendEvents("a", events)))))
+    server.on_frame(*sent(3, AppendEvents("a", events)))
+    server.on_frame(*sent(4, AppendEvents("a", events)))
     server.on_writable()  # nor is a peer that listens while too many commands are under way
     assert spy.calls == ["pause"]
     bench.log.complete()

@@ -17,8 +17,9 @@ from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwn
 from hubweir.broker.commands.producer import CloseProducer
 from hubweir.broker.commands.reader import CancelRead, CloseReader, ConfirmReaderClosed, ReaderClosed, ReadEvents
 from hubweir.broker.socket_broker import SocketBroker
-from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command, encode_frame
+from hubweir.broker.wire import FRAME_LIMIT_BYTES, decode_command
 from hubweir.errors import LINK_STOLEN, NOT_FOUND, DecodeError
+from hubweir.testing.broker_frames import parts_of, sent
 
 
 class Stream:
@@ -59,7 +60,7 @@ class Asked:
         return answers
 
     def frame(self, request_id: int, message: Any) -> None:
-        self.broker.on_frame(memoryview(b"".join(bytes(part) for part in encode_frame(request_id, message))))
+        self.broker.on_frame(*sent(request_id, message))
 
 
 def on_a_loop(test: Callable[[], None]) -> Callable[[], None]:
@@ -188,7 +189,7 @@ def test_commands_that_wait_are_written_before_the_stream_is_closed() -> None:
     asked.submit()
     asked.broker.close()
     assert asked.stream.is_closed
-    assert decode_command(memoryview(asked.stream.written)) == (1, CapPartitions(False))
+    assert decode_command(*parts_of(asked.stream.written)) == (1, CapPartitions(False))
 
 
 @on_a_loop

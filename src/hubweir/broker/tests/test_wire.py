@@ -3,6 +3,7 @@
 import typing
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,20 +11,20 @@ from hypothesis import strategies as st
 from hubweir.broker.commands.broker_process import BrokerFault, ProcessTold, StandingAlarm
 from hubweir.broker.commands.command import DECLARED, Command, Message, Owner, Push
 from hubweir.broker.commands.forwarding import TransferPlace
-from hubweir.broker.commands.fragment import EnqueueMessages
+from hubweir.broker.commands.fragment import EnqueueMessages, SettleMessages
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, PartitionInfo
-from hubweir.broker.commands.process import AskCounters, CountersTaken, Done, Refusal
+from hubweir.broker.commands.process import AskCounters, CloseOwner, CountersTaken, Done, Refusal
 from hubweir.broker.commands.reader import CloseReader, EventsRead, OpenReader, ReaderClosed
 from hubweir.broker.commands.status import AlarmTold, LogTold, ReaderTold
 from hubweir.broker.commands.topic import TopicSubscription
 from hubweir.broker.wire import (
-    FRAME_HEAD,
     FRAME_LIMIT_BYTES,
-    _member_of,
+    HEAD_START,
     decode_answer,
     decode_command,
     encode_frame,
 )
+from hubweir.drivers.broker_driver import LENGTHS
 from hubweir.errors import CONDITIONS, NOT_FOUND, Condition, DecodeError, EncodeError
 from hubweir.event_hub.event_position import EventPosition, PositionKind
 from hubweir.limits import MIB
@@ -36,6 +37,7 @@ from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.transaction import Reserved, TransactedSettlement, Undelivered
 from hubweir.queue.transaction_decisions import Fate
+from hubweir.testing.broker_frames import parts_of, sent
 from hubweir.throughput_unit.rate_limit import Amount
 from hubweir.throughput_unit.unit_lender import LeaseAsked
 from hubweir.throughput_unit.usage import MovedCounts
@@ -117,13 +119,9 @@ def any_of(made: type[Message]) -> st.SearchStrategy[Any]:
     return st.builds(made, **{name: VALUES[hints[name]] for name in made.__struct_fields__})
 
 
-def joined(request_id: int, message: Any) -> memoryview:
-    return memoryview(b"".join(encode_frame(request_id, message)))
-
-
 def there_and_back(request_id: int, message: Any) -> tuple[int, Any]:
-    frame = joined(request_id, message)
-    return decode_command(frame) if isinstance(message, Command) else decode_answer(frame)
+    head, body = sent(request_id, message)
+    return decode_command(head, body) if isinstance(message, Command) else decode_answer(head, body)
 
 
 @pytest.mark.parametrize("made", DECLARED.values(), ids=lambda made: made.__name__)
@@ -137,28 +135,36 @@ def test_every_message_comes_back_as_it_went(made: type, data: st.DataObject) ->
 def test_a_condition_travels_as_its_symbol_and_one_that_is_none_is_refused() -> None:
     _, refusal = there_and_back(1, Refusal(NOT_FOUND, "gone"))
     assert refusal.condition is NOT_FOUND
-    frame = joined(1, Refusal(NOT_FOUND, "gone"))
+    head, body = sent(1, Refusal(NOT_FOUND, "gone"))
     with pytest.raises(DecodeError, match="amqp:not-fount"):
-        decode_answer(memoryview(bytes(frame).replace(b"amqp:not-found", b"amqp:not-fount")))
+        decode_answer(memoryview(bytes(head).replace(b"amqp:not-found", b"amqp:not-fount")), body)
 
 
 def test_types_come_back_too_and_runs_are_owned_where_they_are_written_to() -> None:
     _, created = there_and_back(1, CreatePartition("log", "hub", "0", Durability.RELAXED, 5))
     assert type(created.durability) is Durability
-    run = bytearray(b"run")
-    frame = joined(1, AppendEvents("log", run))
-    _, append = decode_command(frame)
-    assert type(append) is AppendEvents and type(append.run) is bytearray and append.run is not run
+    head, body = sent(1, AppendEvents("log", bytearray(b"run")))
+    _, append = decode_command(head, body)
+    assert type(append) is AppendEvents and append.run is body == bytearray(b"run")
 
 
 def test_a_run_is_sent_from_where_it_lies_and_read_from_where_it_arrived() -> None:
     run = memoryview(b"x" * 1000)
     buffers = encode_frame(7, EventsRead(1, 2, 3, run))
     assert buffers[1] is run
-    frame = memoryview(b"".join(buffers))
-    _, answer = decode_answer(frame)
+    head, body = parts_of(buffers)
+    _, answer = decode_answer(head, body)
     assert isinstance(answer, EventsRead) and isinstance(answer.run, memoryview)
-    assert answer.run.obj is frame.obj
+    assert answer.run.obj is body
+
+
+def test_nothing_of_a_message_lies_in_its_head_which_is_read_over() -> None:
+    message = SettleMessages("log", b"tokens", SettleOutcome.COMPLETE)
+    head, body = sent(1, message)
+    received = memoryview(bytearray(head))
+    _, decoded = decode_command(received, body)
+    received[:] = bytes(len(received))
+    assert decoded == message
 
 
 @pytest.mark.parametrize(
@@ -173,62 +179,87 @@ def test_a_run_is_sent_from_where_it_lies_and_read_from_where_it_arrived() -> No
 )
 def test_every_truncation_and_every_byte_more_is_refused(message: Any) -> None:
     decode = decode_command if isinstance(message, Command) else decode_answer
-    whole = bytes(joined(5, message))
-    for end in range(len(whole)):
+    head, body = sent(5, message)
+    for end in range(len(head)):
         with pytest.raises(DecodeError):
-            decode(memoryview(whole[:end]))
+            decode(head[:end], body)
     with pytest.raises(DecodeError):
-        decode(memoryview(whole + b"\x00"))
+        decode(memoryview(bytes(head) + b"\x00"), body)
 
 
 @given(data=st.data())
 def test_a_flipped_byte_gives_another_message_or_a_decode_error(data: st.DataObject) -> None:
-    whole = bytearray(joined(5, OpenReader("log", Owner(1, 2), "g", EventPosition(PositionKind.LATEST), 4, None)))
+    head, body = sent(5, OpenReader("log", Owner(1, 2), "g", EventPosition(PositionKind.LATEST), 4, None))
+    whole = bytearray(head)
     whole[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
     try:
-        _, message = decode_command(memoryview(whole))
+        _, message = decode_command(memoryview(whole), body)
     except DecodeError:
         return
     assert isinstance(message, Command)
 
 
-def frame_of(head: bytes, *, request_id: int = 5, rest: bytes = b"") -> memoryview:
-    return memoryview(FRAME_HEAD.pack(12 + len(head) + len(rest), request_id, len(head)) + head + rest)
+def frame_of(number: int, *values: Any, request_id: int = 5, more: bytes = b"") -> memoryview:
+    return memoryview(HEAD_START.pack(request_id, number) + msgspec.msgpack.encode(values) + more)
 
 
 @pytest.mark.parametrize(
-    "frame",
+    ("head", "body", "text"),
     [
-        frame_of(b"\x45"),  # an empty list
-        frame_of(b"\x40"),  # no list
-        frame_of(b"\xc0\x03\x01\x55\x63"),  # number 99
-        frame_of(b"\xc0\x03\x01\x55\x40"),  # an answer, where commands are expected
-        frame_of(b"\xc0\x06\x02\x55\x06\xa1\x01a"),  # CloseReader without its last field
-        frame_of(b"\xc0\x07\x03\x55\x06\xa1\x01a\x40"),  # with null in it
-        frame_of(b"\xc0\x0a\x04\x55\x06\xa1\x01a\x55\x01\x55\x02"),  # with one too many
-        frame_of(b"\xc0\x03\x01\x55\x0b", rest=b"more"),  # a run where none belongs
-        frame_of(b"\xc0\x03\x01\x55\x0b", request_id=0),  # a command without a request id
+        (memoryview(HEAD_START.pack(5, 11) + msgspec.msgpack.encode({})), b"", "Expected `array`"),
+        (frame_of(99), b"", "number 99 does not belong here"),
+        (frame_of(64), b"", "number 64 does not belong here"),  # an answer, where commands are expected
+        (frame_of(6, "a"), b"", "length 2"),  # CloseReader without its last field
+        (frame_of(6, "a", None), b"", "Expected `int`"),
+        (frame_of(6, "a", True), b"", "Expected `int`"),
+        (frame_of(6, b"a", 1), b"", "Expected `str`"),
+        (frame_of(6, "a", 1, 2), b"", "length 2"),
+        (frame_of(6, "a", 1, more=b"\x00"), b"", "trailing"),
+        (frame_of(11), b"more", "has a body, and no run"),
+        (frame_of(11, request_id=0), b"", "request id 0"),  # a command without a request id
     ],
-    ids=lambda frame: bytes(frame[16:]).hex(),
 )
-def test_what_is_not_exactly_a_message_is_refused(frame: memoryview) -> None:
-    with pytest.raises(DecodeError):
-        decode_command(frame)
+def test_what_is_not_exactly_a_message_is_refused(head: memoryview, body: bytes, text: str) -> None:
+    with pytest.raises(DecodeError, match=text):
+        decode_command(head, bytearray(body))
+
+
+DEEP = b"\x91" * 100_000 + b"\xc0"  # arrays in arrays
+
+
+@pytest.mark.parametrize("value", [b"\xa2\xc3\x28", b"\x82\xa1p" + DEEP])
+def test_text_that_is_none_and_values_that_never_end_are_refused(value: bytes) -> None:
+    """The first field of a CloseReader, and the owner of a CloseOwner, with a name that no owner has."""
+    for number, count in ((6, 2), (CloseOwner.number, 1)):
+        with pytest.raises(DecodeError):
+            decode_command(
+                memoryview(HEAD_START.pack(5, number) + bytes([0x90 + count]) + value + b"\x01"), bytearray()
+            )
 
 
 @pytest.mark.parametrize("value", ["eventually", 7])
 def test_a_value_that_an_enumeration_does_not_have_is_refused(value: Any) -> None:
     """Taken for nothing, a hub would have no durability at all."""
+    fields = ["log", "hub", "0", Durability.RELAXED.value, 5, "", None]
+    assert decode_command(frame_of(1, *fields), bytearray())[1] == CreatePartition(
+        "log", "hub", "0", Durability.RELAXED, 5
+    )
+    fields[3] = value
     with pytest.raises(DecodeError):
-        _member_of(Durability)(value)
-    assert _member_of(Durability)(Durability.RELAXED.value) is Durability.RELAXED
+        decode_command(frame_of(1, *fields), bytearray())
+
+
+@pytest.mark.parametrize("broken", [2**64, -(2**63) - 1, "\ud800"])
+def test_a_value_that_has_no_form_is_not_sent(broken: Any) -> None:
+    with pytest.raises(EncodeError, match="CloseReader cannot be sent"):
+        encode_frame(1, CloseReader("a", broken))
 
 
 def test_the_control_frames_of_the_refusals_are_taken() -> None:
     """The same heads without their fault decode, so it is the fault that is refused above."""
-    assert decode_command(frame_of(b"\xc0\x03\x01\x55\x0b")) == (5, AskCounters())
-    assert decode_command(frame_of(b"\xc0\x08\x03\x55\x06\xa1\x01a\x55\x01")) == (5, CloseReader("a", 1))
-    assert decode_answer(frame_of(b"\xc0\x03\x01\x55\x40")) == (5, Done())
+    assert decode_command(frame_of(11), bytearray()) == (5, AskCounters())
+    assert decode_command(frame_of(6, "a", 1), bytearray()) == (5, CloseReader("a", 1))
+    assert decode_answer(frame_of(64), bytearray()) == (5, Done())
 
 
 def test_pushes_and_answers_are_told_apart_by_the_request_id() -> None:
@@ -240,8 +271,9 @@ def test_pushes_and_answers_are_told_apart_by_the_request_id() -> None:
 
 
 def test_a_frame_over_the_limit_is_not_made() -> None:
-    room = FRAME_LIMIT_BYTES - len(joined(1, AppendEvents("log", bytearray()))) + 4
-    assert len(joined(1, AppendEvents("log", bytearray(room)))) == FRAME_LIMIT_BYTES + 4
+    head, _ = sent(1, AppendEvents("log", bytearray()))
+    room = FRAME_LIMIT_BYTES - len(head)
+    assert sum(map(len, encode_frame(1, AppendEvents("log", bytearray(room))))) == FRAME_LIMIT_BYTES + LENGTHS.size
     with pytest.raises(EncodeError, match="over the limit"):
         encode_frame(1, AppendEvents("log", bytearray(room + 1)))
 
@@ -250,4 +282,4 @@ def test_a_frame_holds_the_largest_message_that_any_entity_takes_behind_a_run_th
     largest = max(tier.message_kilobytes_limit or tier.message_kilobytes for tier in MESSAGING_TIERS.values()) * 1_024
     run = bytearray(RUN_LIMIT_BYTES + largest + MIB)  # a MiB of heads
     command = EnqueueMessages("log", run, 1, largest)
-    assert len(joined(1, command)) > len(run)
+    assert sum(map(len, encode_frame(1, command))) > len(run)

@@ -13,7 +13,7 @@ from typing import Any
 from hubweir.broker.commands.command import Answer, Command, Owner, Push
 from hubweir.broker.commands.process import CloseOwner, Refusal
 from hubweir.broker.refusals import refusal_of
-from hubweir.broker.wire import decode_answer, decode_command, encode_frame
+from hubweir.broker.wire import decode_answer, decode_command
 from hubweir.errors import STORE_OFFLINE, TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.amqp.tests.world import HOST, World
@@ -24,6 +24,7 @@ from hubweir.gateway.keeper.client import KeeperClient
 from hubweir.gateway.keeper.server import KeeperServer
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.limits import GatewayLimits
+from hubweir.testing.broker_frames import sent
 
 NAMESPACE = GatewaySettings().namespace
 
@@ -55,7 +56,7 @@ class Stream:
         self._waiting: dict[int, OnAnswer] = {}
         self._requests = 0
         self._life = 0  # of the stream: what an earlier one carried goes nowhere
-        self._inbox: deque[bytes] = deque()
+        self._inbox: deque[tuple[memoryview, bytearray]] = deque()
         self._outbox: deque[Callable[[], None]] = deque()
         self.is_up = False
         self.is_held = False
@@ -72,10 +73,10 @@ class Stream:
         self._requests += 1
         request, life = self._requests, self._life
         self._waiting[request] = on_answer
-        frame = _joined(request, command)
+        frame = sent(request, command)
 
         def arrive() -> None:
-            self._world.server.submit(decode_command(frame)[1], lambda answer: self.send(request, answer, life))
+            self._world.server.submit(decode_command(*frame)[1], lambda answer: self.send(request, answer, life))
 
         self._outbox.append(arrive)
         self._world.env.call_soon(self._deliver)
@@ -92,13 +93,13 @@ class Stream:
     def send(self, request: int, message: Answer | Push, life: int | None = None) -> None:
         if not self.is_up or (life is not None and life != self._life):
             return
-        self._inbox.append(bytes(_joined(request, message)))
+        self._inbox.append(sent(request, message))
         self._world.env.call_soon(self.carry)
 
     def carry(self) -> None:
         """Give the process what came for it."""
         while self._inbox and not self.is_held:
-            request, message = decode_answer(memoryview(self._inbox.popleft()))
+            request, message = decode_answer(*self._inbox.popleft())
             if isinstance(message, Push):
                 assert self._on_push is not None
                 self._on_push(message)
@@ -200,10 +201,6 @@ class Follower(World):
         answers: list[Any] = []
         call(answers.append)
         return answers
-
-
-def _joined(request: int, message: Any) -> memoryview:
-    return memoryview(b"".join(bytes(part) for part in encode_frame(request, message)))
 
 
 def _nothing(answer: Answer) -> None:
