@@ -8,6 +8,7 @@ system_time.py, which service_clock.py may be ahead of, its threads in offload_p
 loop_turn.py; loop_watch.py says how late the loop is, and garbage_collector.py holds collections short; tasks.py owns
 every asyncio task; open_connections.py ends all connections together. peer_address.py names a peer,
 transport_reading.py says whether it is read, descriptor_limit.py raises a limit of the system. broker_driver.py carries
-broker commands over a byte stream, unix_socket.py listens and connects for it between processes, and watched_process.py
-starts processes and sees them end. No file here decides anything about hubs, rights or stores.
+broker commands over a byte stream, unix_socket.py listens and connects for it between processes, passed_connections.py
+hands peers from one process to another, and watched_process.py starts processes and sees them end. No file here decides
+anything about hubs, rights or stores.
 """

@@ -65,14 +65,15 @@ class PortSwitch:
         # Insertion order is age: the first is the oldest.
         self._undecided: dict[_Undecided, None] = {}
 
-    def listen(self, host: str, port: int, *, is_shared: bool = False) -> tuple[str, int]:
+    def listen(self, host: str, port: int, *, share: Callable[[socket.socket], None] | None = None) -> tuple[str, int]:
         """Bind, listen, and return the address bound (port 0 took a free one). AddressTaken when it cannot be.
 
-        is_shared: see listening_socket.bind.
+        share: several processes listen there (listening_socket.bind), and it says which of them gets a connection: it
+        gives to `adopt` what is for this one.
         """
-        listener = bind(host, port, is_shared=is_shared)
+        listener = bind(host, port, is_shared=share is not None)
         address = listener.getsockname()
-        self._accepting.append(AcceptLoop(listener, self.adopt, self._loop))
+        self._accepting.append(AcceptLoop(listener, share or self.adopt, self._loop))
         return address[0], address[1]
 
     def adopt(self, connection: socket.socket) -> None:

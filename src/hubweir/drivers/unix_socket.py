@@ -20,8 +20,12 @@ from hubweir.drivers.listening_socket import BACKLOG, AcceptLoop, AddressTaken
 
 logger = logging.getLogger(__name__)
 
-_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid of the process at the other end, as Linux gives them
-_TRUSTED = (os.getuid(), 0)
+CREDENTIALS = struct.Struct("3i")  # pid, uid, gid of the process at the other end, as Linux gives them
+
+
+def is_trusted(user: int) -> bool:
+    """Whether a process of this user id may speak with this one."""
+    return user in (os.getuid(), 0)
 
 
 def connect_unix(path: Path) -> socket.socket:
@@ -50,7 +54,7 @@ def peer_pid(connection: socket.socket) -> int | None:
     """The process at the other end, which listened or connected; None where the system does not tell."""
     if sys.platform != "linux":
         return None
-    pid, _, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    pid, _, _ = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
     return int(pid)
 
 
@@ -58,8 +62,8 @@ def _check_peer(connection: socket.socket) -> None:
     """PermissionError when the other end is another user's."""
     if sys.platform != "linux":
         return
-    _, user, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
-    if user not in _TRUSTED:
+    _, user, _ = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
+    if not is_trusted(user):
         raise PermissionError(f"the process at the other end belongs to user {user}")
 
 

@@ -232,7 +232,9 @@ class BrokerProcess(Parts):
         if not self.ready and not self._has_let_go:
             for gateway in self.process.gateways:
                 gateway.forwarder.start()
-            self._listeners.share(self._start_document.addresses)
+            start, folder = self._start_document, RuntimeFolder.of(self.settings.data)
+            clients = [folder.clients(index) for index in range(self.settings.brokers)]
+            self._listeners.share(start.addresses, clients, start.index)
             self.addresses = list(self._start_document.addresses)
             self._watch_loop()
             self.ready = True

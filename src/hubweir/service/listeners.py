@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from hubweir.config.settings import Settings
 from hubweir.drivers.amqp_driver import AmqpDriver
 from hubweir.drivers.http_driver import HttpDriver
 from hubweir.drivers.loop_turn import LoopTurn
 from hubweir.drivers.open_connections import OpenConnections
+from hubweir.drivers.passed_connections import PassedConnections
 from hubweir.drivers.port_switch import PortSwitch
 from hubweir.drivers.tls import BadCertificate, CertificateFiles
 from hubweir.env import Lane, Result
@@ -19,6 +22,7 @@ from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.application import Application
 from hubweir.gateway.http.metrics_page import MetricsPage
 from hubweir.service.certificate import ReadCertificate, ServiceCertificate
+from hubweir.service.connection_spread import ConnectionSpread
 from hubweir.service.portal_on_demand import PortalOnDemand
 from hubweir.service_log import READ_AGAIN
 
@@ -54,6 +58,7 @@ class Listeners:
         self._connections = connections
         self._drivers = drivers
         portal = PortalOnDemand(process).answer if has_portal else None
+        self._passed: PassedConnections | None = None
         self._http = HttpDriver(Application(process, is_ready, portal, metrics), amqp=new_connection, limits=settings)
         self._switch = PortSwitch(
             amqp=new_connection, http=self._http.new_protocol, tls=certificate.tls, limits=settings
@@ -68,10 +73,15 @@ class Listeners:
         """Listen on every host and port of the settings; returns what was bound. AddressTaken names what cannot be."""
         return [self._switch.listen(host, port) for host in self._settings.host for port in self._settings.port]
 
-    def share(self, addresses: Iterable[tuple[str, int]]) -> None:
-        """Listen on addresses that other processes of this service listen on, too. AddressTaken as `open`."""
+    def share(self, addresses: Iterable[tuple[str, int]], paths: Sequence[Path], own: int) -> None:
+        """Listen on addresses that other processes of this service listen on, too. AddressTaken as `open`.
+
+        paths: on which the processes take connections from each other, this one on that of the place `own`.
+        """
+        spread = ConnectionSpread(paths, own, self._switch.adopt)
+        self._passed = PassedConnections(paths[own], self._switch.adopt, asyncio.get_running_loop())
         for host, port in addresses:
-            self._switch.listen(host, port, is_shared=True)
+            self._switch.listen(host, port, share=spread.accepted)
 
     def broker_gone(self, broker: BrokerClient) -> None:
         """Tell connections of a broker that went away."""
@@ -102,6 +112,8 @@ class Listeners:
     async def close(self, *, grace_ms: int) -> None:
         """Take no more peers and end those that are there. grace_ms: for what they sent to be settled."""
         self._switch.stop_listening()
+        if self._passed is not None:
+            self._passed.close()
         await self._drivers.end(
             is_settled=lambda: self._process.budget.used == 0,
             say_goodbye=lambda: self._connections.close_all(lambda: None),

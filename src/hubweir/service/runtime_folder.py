@@ -3,6 +3,7 @@
     keeper.sock         the supervisor: what changes the catalog, and who follows it
     broker-N.sock       the broker of the messaging store store-N
     process-I.sock      broker process I itself: whether it lives, when it listens and when it ends
+    clients-I.sock      connections of clients that other processes accepted, on their way to broker process I
 
 It is short, since paths of sockets end at 108 bytes, and open to its user alone (rule R26). A supervisor that follows
 another on the same data folder finds the broker processes of that one here.
@@ -68,6 +69,10 @@ class RuntimeFolder:
     def process(self, index: int) -> Path:
         """The socket of a broker process itself."""
         return self.path / f"process-{index}.sock"
+
+    def clients(self, index: int) -> Path:
+        """The socket on which a broker process takes clients' connections from the others."""
+        return self.path / f"clients-{index}.sock"
 
     def leave(self) -> None:
         """Remove the folder, with the paths of killed processes: the service ended, and nobody answers on any."""

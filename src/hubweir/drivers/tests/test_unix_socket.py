@@ -82,7 +82,7 @@ def test_another_users_process_is_turned_away(run: Run, tmp_path: Path, monkeypa
         accepted: list[socket.socket] = []
         listener = UnixListener(tmp_path / "a", accepted.append, asyncio.get_running_loop())
         ours = connect_unix(tmp_path / "a")
-        monkeypatch.setattr(unix_socket, "_TRUSTED", (4711,))
+        monkeypatch.setattr(unix_socket, "is_trusted", lambda user: False)
         with pytest.raises(PermissionError, match="belongs to user 0"):
             connect_unix(tmp_path / "a")
         ours.setblocking(True)

@@ -1,0 +1,152 @@
+"""Connections that one process accepted and another one takes: whole, with what was sent meanwhile, or not at all."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hubweir.drivers import passed_connections
+from hubweir.drivers.passed_connections import PassedConnections, pass_on
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+MANY = 2_000  # more than any system lets wait
+
+
+@contextmanager
+def accepted() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A client and the end of it that was accepted."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
+        ours, _ = listener.accept()
+        ours.setblocking(False)
+        with ours:
+            yield client, ours
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0.001)
+
+
+def test_a_connection_comes_with_what_was_sent_before_it_was_taken(run: Run, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        came: list[socket.socket] = []
+        inbox = PassedConnections(tmp_path / "c", came.append, asyncio.get_running_loop())
+        with accepted() as (client, ours):
+            name = ours.getpeername()
+            client.sendall(b"before")
+            assert pass_on(ours, tmp_path / "c")
+            assert ours.fileno() == -1
+            await until(lambda: bool(came))
+            [taken] = came
+            assert taken.getpeername() == name and taken.family is socket.AF_INET
+            assert taken.recv(100) == b"before"
+            with pytest.raises(BlockingIOError):
+                taken.recv(100)
+            assert not os.get_inheritable(taken.fileno())
+            taken.close()
+            assert client.recv(1) == b""  # nobody else holds it
+        inbox.close()
+
+    run(scenario())
+
+
+def test_where_nobody_takes_connections_they_stay(run: Run, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        with accepted() as (client, ours):
+            assert not pass_on(ours, tmp_path / "nobody")
+            inbox = PassedConnections(tmp_path / "c", lambda _: None, asyncio.get_running_loop())
+            inbox.close()
+            assert not pass_on(ours, tmp_path / "c")
+            dead = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            dead.bind(str(tmp_path / "dead"))
+            dead.close()  # as a killed process: its path is there
+            assert not pass_on(ours, tmp_path / "dead")
+            ours.send(b"still ours")
+            assert client.recv(100) == b"still ours"
+
+    run(scenario())
+
+
+def test_a_process_that_takes_none_is_given_few_and_what_waits_is_taken_at_the_end(run: Run, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        came: list[socket.socket] = []
+        inbox = PassedConnections(tmp_path / "c", came.append, asyncio.get_running_loop())
+        passed = 0
+        with accepted() as (_, ours):  # the loop does not turn meanwhile, so nothing is taken
+            while pass_on(copy := ours.dup(), tmp_path / "c"):
+                passed += 1
+                assert passed < MANY
+            copy.close()
+            assert passed > 1
+            inbox.close()
+        assert len(came) == passed
+        for taken in came:
+            taken.close()
+
+    run(scenario())
+
+
+def test_a_new_process_takes_over_the_path_of_a_dead_one(run: Run, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        came: list[socket.socket] = []
+        loop = asyncio.get_running_loop()
+        dead = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        dead.bind(str(tmp_path / "c"))
+        dead.close()
+        inbox = PassedConnections(tmp_path / "c", came.append, loop)
+        with accepted() as (_, ours):
+            assert pass_on(ours, tmp_path / "c")
+            await until(lambda: bool(came))
+            came[0].close()
+        inbox.close()
+
+    run(scenario())
+
+
+def test_what_another_user_passes_is_closed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    users: list[int] = []
+
+    def is_trusted(user: int) -> bool:
+        users.append(user)
+        return False
+
+    monkeypatch.setattr(passed_connections, "is_trusted", is_trusted)
+
+    async def scenario() -> None:
+        came: list[socket.socket] = []
+        inbox = PassedConnections(tmp_path / "c", came.append, asyncio.get_running_loop())
+        with accepted() as (client, ours):
+            assert pass_on(ours, tmp_path / "c")
+            client.settimeout(10)
+            await asyncio.to_thread(lambda: client.recv(1) == b"" or pytest.fail("it is open"))
+        assert not came
+        inbox.close()
+
+    run(scenario())
+    assert users == [os.getuid()]
+    assert "closed" in caplog.text
+
+
+def test_a_datagram_without_a_connection_is_told_and_the_next_one_taken(
+    run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        came: list[socket.socket] = []
+        inbox = PassedConnections(tmp_path / "c", came.append, asyncio.get_running_loop())
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.sendto(b"c", str(tmp_path / "c"))
+        with accepted() as (_, ours):
+            assert pass_on(ours, tmp_path / "c")
+            await until(lambda: bool(came))
+            came[0].close()
+        inbox.close()
+
+    run(scenario())
+    assert "is lost" in caplog.text
