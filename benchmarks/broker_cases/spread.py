@@ -2,7 +2,9 @@
 
 Where the load generator and two brokers share two cores, a rate says little: the generator takes what the second
 broker would have had. So the processor time of each process stands beside it, and the rate that follows if every
-process of the service has a core of its own: what was moved, by the time of the busiest of them. That one is *derived*.
+process of the service has a core of its own and the generator takes none of them: 1 / (processor time of the busiest
+process for an event). That one is *derived*. Processor time is user and system time of all threads of a process, from
+before the first send until the last answer. The generator is one process that costs little (prepared.py).
 """
 
 from __future__ import annotations
@@ -11,21 +13,18 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from itertools import repeat
 
 from rich.console import Console
 from rich.table import Table
 
-from broker_cases.events import batch_of, create_hub, publish, read
+from broker_cases.events import batch_of, create_hub
+from broker_cases.prepared import EventCounter, PreparedSender
 from broker_cases.processes import Meter, Service, Used
 from goals.figure import Figure, ratios
-from hubweir.amqp.messaging.batch import BATCH_FORMAT
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import data_section
-from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
-from hubweir.client.sender import Sender
-from hubweir.event_hub.event_position import LATEST
-from queue_cases.queues import BATCH_MESSAGES, MESSAGE, ROUND_LIMIT_S, create_queue, send_all
+from hubweir.client.receiver import address_of
+from queue_cases.queues import BATCH_MESSAGES, MESSAGE, ROUND_LIMIT_S, create_queue
 from queue_cases.settler import Answers, Settler
 from spine import shown
 
@@ -71,16 +70,15 @@ async def _events(service: Service, count: int) -> Used:
     sends = -(-count // (BATCH_EVENTS * PARTITIONS))
     payload = batch_of(BATCH_EVENTS)
     async with AsyncExitStack() as stack:
-        senders, receivers = list[Sender](), list[Receiver]()
+        senders, came = list[PreparedSender](), Answers()
         for partition in range(PARTITIONS):
             publisher, reader = await _opened(stack, service), await _opened(stack, service)
-            senders.append(await Sender.open(publisher, f"{HUB}/Partitions/{partition}"))
-            address = address_of(HUB, "$Default", str(partition))
-            receivers.append(await Receiver.open(reader, address, ReceiverOptions(position=LATEST)))
+            senders.append(await PreparedSender.open(publisher, f"{HUB}/Partitions/{partition}", payload))
+            await EventCounter.open(reader, address_of(HUB, "$Default", str(partition)), came)
         meter = Meter(service)
-        jobs = [publish(sender, payload, sends, in_flight=IN_FLIGHT) for sender in senders]
+        jobs = [sender.send(sends, in_flight=IN_FLIGHT) for sender in senders]
         await asyncio.wait_for(
-            asyncio.gather(*jobs, read(receivers, sends * BATCH_EVENTS * PARTITIONS)), ROUND_LIMIT_S
+            asyncio.gather(*jobs, came.wait(sends * BATCH_EVENTS * PARTITIONS)), ROUND_LIMIT_S
         )  # fmt: skip
         return meter.read()
 
@@ -95,15 +93,12 @@ async def _messages(service: Service, count: int) -> Used:
     payload, answers = data_section(MESSAGE) * BATCH_MESSAGES, Answers()
     async with AsyncExitStack() as stack:
         publishers = [await _opened(stack, service) for _ in range(QUEUE_CONNECTIONS)]
-        senders = [await Sender.open(publisher, QUEUE) for publisher in publishers]
+        senders = [await PreparedSender.open(publisher, QUEUE, payload) for publisher in publishers]
         readers = [await _opened(stack, service) for _ in range(QUEUE_CONNECTIONS)]
         for reader in readers:
             await reader.authorization.authorize(QUEUE)
         meter = Meter(service)
-        jobs = [
-            send_all(sender, repeat(payload, sends), message_format=BATCH_FORMAT, in_flight=IN_FLIGHT)
-            for sender in senders
-        ]
+        jobs = [sender.send(sends, in_flight=IN_FLIGHT) for sender in senders]
         await asyncio.wait_for(asyncio.gather(*jobs), ROUND_LIMIT_S)
         for reader in readers:
             Settler(reader, QUEUE, credit=QUEUE_CREDIT, answers=answers)
@@ -146,4 +141,5 @@ def measure_spread(
         derived = ratios(two.derived_rate, one.derived_rate)
         figures.append(Figure(f"{name}, {between}, derived: a core each", derived, "x", goal))
     console.print(table)
+    console.print("derived: 1 s / (processor time of the busiest process for an event or message)")
     return figures

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from array import array
 from collections.abc import Callable
 from struct import Struct
 
@@ -25,6 +27,7 @@ SESSION_WAIT_MS = 10_000
 
 # The head of a frame with a disposition of one delivery: role receiver, first, last, not settled; the state follows.
 _DISPOSITION = Struct(">IBBH3s 3B B BI BI B")
+_FIRST_AT, _LAST_AT = 16, 21
 _INFO: dict[Symbol, object] = {
     Symbol("DeadLetterReason"): "bench",
     Symbol("DeadLetterErrorDescription"): "settled by a benchmark",
@@ -37,6 +40,21 @@ OUTCOMES: dict[str, Outcome] = {
     "dead-letter": Rejected(error=_DEAD_LETTER),
 }
 COMPLETE = OUTCOMES["complete"]
+
+
+def dispositions(channel: int, delivery_ids: array[int], state: bytes) -> bytearray:
+    """A frame for each delivery. The ids are written into all frames at once, a byte of each at a time."""
+    size = _DISPOSITION.size + len(state)
+    fields = size - 8 - 5  # behind the header, the descriptor, the constructor of the list and its size
+    one = _DISPOSITION.pack(size, 2, 0, channel, b"\x00\x53\x15", 0xC0, fields, 5, 0x41, 0x70, 0, 0x70, 0, 0x42) + state
+    frames = bytearray(one * len(delivery_ids))
+    numbers = array("I", delivery_ids)
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    for place in range(numbers.itemsize):
+        bytes_there = numbers.tobytes()[place :: numbers.itemsize]
+        frames[_FIRST_AT + place :: size] = frames[_LAST_AT + place :: size] = bytes_there
+    return frames
 
 
 class Answers:
@@ -124,19 +142,8 @@ class Settler(LinkUser):
     def on_deliveries(self, event: DeliveriesReceived) -> None:
         if self._came is not None:
             self._came(event)
-        channel, state = self._link.session.channel, self._state
-        size = _DISPOSITION.size + len(state)
-        fields = size - 8 - 5  # behind the header, the descriptor, the constructor of the list and its size
-        self._link.session.connection.out += b"".join(
-            [
-                _DISPOSITION.pack(
-                    size, 2, 0, channel, b"\x00\x53\x15", 0xC0, fields, 5, 0x41, 0x70, delivery_id,
-                    0x70, delivery_id, 0x42,
-                )
-                + state
-                for delivery_id in event.rows[D_DELIVERY_ID::DELIVERY_WIDTH]
-            ]
-        )  # fmt: skip
+        delivery_ids = event.rows[D_DELIVERY_ID : event.count * DELIVERY_WIDTH : DELIVERY_WIDTH]
+        self._link.session.connection.out += dispositions(self._link.session.channel, delivery_ids, self._state)
         self._top_up()
 
     def on_answered(self, event: Answered) -> None:
