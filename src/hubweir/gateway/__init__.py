@@ -10,16 +10,15 @@ fragment_turn.py brings what has no key to one that is up; fragment_shares.py so
 authorization.py checks tokens. catalog_keeper.py makes every change of the catalog, and entity_logs.py says what
 brokers do for it; idle_deletions.py deletes what nobody used for long, by entity_uses.py. forwarder.py moves messages
 that are forwarded, and transfer_parts.py says which go to which of several fragments. management_view.py shows hubs,
-entity_counts.py what queues, topics and subscriptions hold,
-status.py how all of it is, reading.py who reads hubs. namespace_management.py is what makes and deletes namespaces,
-rule_management.py changes authorization rules,
+entity_counts.py what queues, topics and subscriptions hold, status.py how all of it is, reading.py who reads hubs.
+namespace_management.py is what makes and deletes namespaces, rule_management.py changes authorization rules,
 subscription_rule_management.py the rules of subscriptions. namespace_units.py applies throughput units. byte_budget.py
 limits what peers have sent and was not answered, held_runs.py what was read and not sent, receive_slots.py receives
 over HTTP, management_rate.py requests for runtime information. What a queue takes and gives is queue_admission.py.
 Transactions over several logs are brought to their end by transaction_endings.py. destinations.py says why messages
-cannot go where they are forwarded, or sent by way of another entity.
-refusals.py says what a peer and the log are told of a refusal, catalog_lines.py what the log is told of entities, and
-throttle_lines.py of a namespace over its units. What each entity was asked for and gave out is counted in
-entity_traffic.py. Faults that a test orders are faults.py. Everything here is plain code that is called back: sockets
-live in drivers.
+cannot go where they are forwarded, or sent by way of another entity. refusals.py says what a peer and the log are told
+of a refusal, catalog_lines.py what the log is told of entities, and throttle_lines.py of a namespace over its units.
+What each entity was asked for and gave out is counted in entity_traffic.py. Faults that a test orders are faults.py.
+The paths of Azure Resource Manager are arm/. Everything here is plain code that is called back: sockets live in
+drivers.
 """

@@ -103,6 +103,9 @@ class SharedProcess(Protocol):
     def add_gateway(self, gateway: Gateway) -> None:
         """One namespace more; the first is the default. Its names lead to no other (host_names.divide)."""
 
+    def named(self, host: str) -> Gateway | None:
+        """The namespace that a host, as a peer wrote it, leads to; None: it leads nowhere."""
+
     def of_signature(self, token: SharedAccessSignature) -> Gateway:
         """The namespace that a token belongs to, good or not."""
 

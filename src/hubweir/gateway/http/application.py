@@ -1,8 +1,9 @@
 """The HTTP door as one ASGI application: the life of a request from its path to its answer.
 
-Path → health page, portal, or namespace → route → token → handler. Errors of the table become their status and the
-service's XML body; what escapes besides is a fault of ours, logged here and answered with 500. Nothing else of a
-request is logged: a head holds tokens. WebSockets never come here: the driver takes their connection over.
+Path → health page, portal, Azure's resources (gateway/arm/), or namespace → route → token → handler. Errors of the
+table become their status and the service's XML body; what escapes besides is a fault of ours, logged here and answered
+with 500. Nothing else of a request is logged: a head holds tokens. WebSockets never come here: the driver takes their
+connection over.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from hubweir.auth.claims import Claims
 from hubweir.auth.resource_scope import Scope as Resource
 from hubweir.drivers.http_driver import HEADER_NAMES
 from hubweir.errors import AUTH_FAILED, INTERNAL_ERROR, UNAUTHORIZED, ServiceError
+from hubweir.gateway.arm.door import ArmDoor
+from hubweir.gateway.arm.resource_path import is_arm
 from hubweir.gateway.http.exchange import ClientGone, Receive, Request, Response, Scope, Send
 from hubweir.gateway.http.health import Health
 from hubweir.gateway.http.metrics_page import METRICS_MATCH, METRICS_ROUTE, MetricsAccess, MetricsPage
@@ -56,6 +59,7 @@ class Application:
         self._process = process
         self._portal = portal
         self._metrics = metrics
+        self._arm = ArmDoor(process)
         self._health = Health(is_running, process.alarms)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,6 +71,8 @@ class Application:
             request = read_request(scope, receive)
             if self._portal is not None and request.segments[:1] == (PORTAL,) and _token_of(request) is None:
                 response = await self._portal(request)
+            elif is_arm(request.segments):
+                response = await self._arm.answer(request, _token_of(request))
             else:
                 gateway = self._gateway_of(request)
                 response = await self._answer(gateway, request)

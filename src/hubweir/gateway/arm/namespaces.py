@@ -1,0 +1,165 @@
+"""Namespaces as ARM has them: one namespace of ours is one of Microsoft.EventHub and one of Microsoft.ServiceBus.
+
+Its Sku is its profile, and stays; its capacity is its throughput units. Location and tags are taken and not kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from hubweir.errors import ARGUMENT_ERROR, ServiceError
+from hubweir.gateway.arm.documents import Document, answer, page, resource, time_of
+from hubweir.gateway.arm.members import Members
+from hubweir.gateway.arm.operation import ArmCall
+from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.http.exchange import Response, answer_of
+from hubweir.gateway.http.namespaces import find_namespace, management_of
+from hubweir.gateway.namespace_management import NewNamespace
+from hubweir.namespace.names import check_namespace_name
+from hubweir.namespace.resource_path import fold
+
+TIERS = ("basic", "standard", "premium")
+# What is the same whatever a request says of it: told nowhere, or always so here.
+_READ_ONLY = (
+    "provisioningState", "status", "createdAt", "updatedAt", "serviceBusEndpoint", "metricId",
+    "kafkaEnabled", "zoneRedundant", "minimumTlsVersion", "publicNetworkAccess", "premiumMessagingPartitions",
+    "privateEndpointConnections",
+)  # fmt: skip
+
+
+def namespace_document(call: ArmCall, gateway: Gateway) -> Document:
+    name, described = gateway.settings.namespace, gateway.namespace.description
+    units = described.units
+    tier = _tier(gateway)
+    return resource(
+        call.path.id_of("namespaces", name),
+        f"{call.path.provider}/Namespaces",
+        name,
+        {
+            "provisioningState": "Succeeded",
+            "status": "Active",
+            "createdAt": time_of(described.created_at_ms),
+            "updatedAt": time_of(described.created_at_ms),
+            "serviceBusEndpoint": f"https://{gateway.settings.host_name}:443/",
+            "isAutoInflateEnabled": units.maximum > 0,
+            "maximumThroughputUnits": units.maximum,
+            "kafkaEnabled": False,
+            "zoneRedundant": False,
+            "disableLocalAuth": False,
+        },
+        location="local",
+        tags={},
+        sku={"name": tier, "tier": tier, "capacity": units.held},
+    )
+
+
+async def list_namespaces(call: ArmCall) -> Response:
+    return page(call.request, call.gateway.process.gateways, partial(namespace_document, call))
+
+
+async def get_namespace(call: ArmCall) -> Response:
+    return answer(namespace_document(call, call.gateway))
+
+
+async def put_namespace(call: ArmCall) -> Response:
+    """Make a namespace, or change the units of one that is there."""
+    name, wanted = call.names["namespace"], await _wanted(call)
+    there = fold(call.gateway.settings.namespace) == fold(name)
+    if there:
+        await _change(call.gateway, wanted)
+        return answer(namespace_document(call, call.gateway))
+    new = NewNamespace(
+        name=name,
+        profile=wanted.profile,
+        throughput_units=wanted.units or 0,
+        maximum_throughput_units=wanted.maximum or 0,
+    )
+    await management_of(call.gateway.process.default).create(new)
+    return answer(namespace_document(call, find_namespace(call.gateway, name)), 201)
+
+
+async def patch_namespace(call: ArmCall) -> Response:
+    await _change(call.gateway, await _wanted(call))
+    return answer(namespace_document(call, call.gateway))
+
+
+async def delete_namespace(call: ArmCall) -> Response:
+    """204: there is none of that name."""
+    if fold(call.gateway.settings.namespace) != fold(call.names["namespace"]):
+        return answer(None, 204)
+    await management_of(call.gateway.process.default).delete(call.names["namespace"])
+    return answer(None)
+
+
+async def check_name(call: ArmCall) -> Response:
+    """Whether a namespace of a name could be made."""
+    members = await call.members()
+    name = members.text("name")
+    members.pass_over("type")
+    members.finish()
+    if name is None:
+        raise ServiceError(ARGUMENT_ERROR, "The property 'name' is missing.")
+    told: Document = {"nameAvailable": True, "reason": "None", "message": ""}
+    try:
+        check_namespace_name(name)
+    except ServiceError as refusal:
+        told = {"nameAvailable": False, "reason": "InvalidName", "message": refusal.text}
+    if any(fold(each.settings.namespace) == fold(name) for each in call.gateway.process.gateways):
+        text = f"There is a namespace '{name}' already."
+        told = {"nameAvailable": False, "reason": "NameInUse", "message": text}
+    return answer(told)
+
+
+def _tier(gateway: Gateway) -> str:
+    """The Sku that a namespace's profile is told as; profiles without quotas have those of Standard."""
+    profile = gateway.namespace.profile.name
+    return profile.capitalize() if profile in TIERS else "Standard"
+
+
+@dataclass(frozen=True, slots=True)
+class _NamespaceWish:
+    """What a request says; None: it says nothing about it. profile: "" likewise."""
+
+    profile: str
+    units: int | None
+    maximum: int | None
+
+
+async def _wanted(call: ArmCall) -> _NamespaceWish:
+    members = await call.members()
+    members.pass_over("location", "tags", "id", "name", "type", "systemData")
+    sku, properties = members.members("sku"), members.members("properties")
+    members.finish()
+    profile = _profile(sku)
+    units = sku.number("capacity")
+    sku.finish()
+    inflates = properties.flag("isAutoInflateEnabled")
+    maximum = properties.number("maximumThroughputUnits")
+    properties.pass_over(*_READ_ONLY)
+    properties.finish()
+    if inflates is False:
+        maximum = 0
+    if inflates and not maximum:
+        raise ServiceError(ARGUMENT_ERROR, "Auto-inflate needs a 'properties.maximumThroughputUnits' above 0.")
+    return _NamespaceWish(profile, units, maximum)
+
+
+def _profile(sku: Members) -> str:
+    name, tier = sku.text("name"), sku.text("tier")
+    said = fold(name or tier or "")
+    if said and said not in TIERS:
+        raise sku.wrong("name", "Basic, Standard or Premium")
+    return said
+
+
+async def _change(gateway: Gateway, wanted: _NamespaceWish) -> None:
+    tier = _tier(gateway)
+    if wanted.profile and wanted.profile != fold(tier):
+        text = (
+            f"The namespace '{gateway.settings.namespace}' is of the Sku {tier}, and stays so while it is served: make "
+            "another one, or start the service with another --profile."
+        )
+        raise ServiceError(ARGUMENT_ERROR, text)
+    if wanted.units is not None or wanted.maximum is not None:
+        await answer_of(partial(gateway.units.change, held=wanted.units, maximum=wanted.maximum))
