@@ -4,7 +4,10 @@ import json
 import re
 from collections.abc import Callable
 
-from click.testing import Result
+from click.testing import CliRunner, Result
+
+from hubweir.cli.main import hubweir
+from hubweir.testing.running_namespace import RunningNamespace
 
 Typed = Callable[..., Result]
 
@@ -49,3 +52,15 @@ def test_faults_are_ordered_shown_and_ended(type_command: Typed) -> None:
     assert type_command("test-control", "faults").output.splitlines()[1:] == ["faults: none"]
     assert type_command("message", "send", "kitchen", "two teas").exit_code == 0
     assert type_command("test-control", "faults", "--drop", "2").exit_code == 2
+
+
+def test_whoever_may_send_and_listen_alone_orders_nothing(type_command: Typed, namespace: RunningNamespace) -> None:
+    rule = ("namespace", "authorization-rule")
+    type_command(*rule, "create", "worker", "--rights", "Send", "Listen")
+    type_command("eventhub", "create", "guarded")
+    keys = json.loads(type_command(*rule, "keys", "list", "worker", "--json").stdout)
+    worker = {"HUBWEIR_CONNECTION_STRING": keys["primaryConnectionString"]}
+    for order in (("show",), ("forward", "1h"), ("faults", "--drop", "1"), ("faults",), ("purge", "guarded", "--yes")):
+        refused = CliRunner().invoke(hubweir, ("test-control", *order), env=worker)
+        assert refused.exit_code == 1 and "Manage,EntityRead claims required" in str(refused.exception), order
+    assert namespace.service.process.default.faults is None

@@ -63,6 +63,7 @@ def test_a_seed_repeats_the_draws_whatever_other_faults_do() -> None:
     first = struck(7, 0.5, FaultKind.DROP)
     assert first == struck(7, 0.5, FaultKind.DROP, delay=0.5, detach=1)
     assert first != struck(8, 0.5, FaultKind.DROP)
+    assert first != struck(7, 0.5, FaultKind.DETACH), "each kind draws for itself"
     drawn = [Faults(FaultRates(drop=0.5), SimulatedEnv(seed)).seed for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 
