@@ -1,11 +1,13 @@
-"""hubweir config validate | show | export | diff: Config.json files, and what they come to."""
+"""hubweir config validate | show | import | export | diff: Config.json files, and what they come to."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,11 +16,12 @@ from hubweir.cli.live_messaging import live_queues_and_topics, messaging_differe
 from hubweir.cli.live_namespace import differences, live_document, messaging_namespace, with_queues_and_topics
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, print_json
+from hubweir.config.arm_template import BadTemplate, config_of_template
 from hubweir.config.effective_document import effective_document
 from hubweir.config.emulator_entities import EmulatorConfig
-from hubweir.config.emulator_file import read_emulator_files
+from hubweir.config.emulator_file import parse_emulator_files, read_emulator_files
 from hubweir.config.emulator_limits import file_limits
-from hubweir.config.problems import EmulatorFileError, Problem
+from hubweir.config.problems import EmulatorFileError, Problem, Problems
 from hubweir.config.settings import Settings
 from hubweir.config.sources import load
 from hubweir.namespace.tiers import PROFILES
@@ -39,7 +42,7 @@ strictly = click.option("--strict-config", "strict", is_flag=True, help="A membe
 
 @click.group(name="config")
 def config_file() -> None:
-    """Check, show, export and compare Config.json files."""
+    """Check, show, import, export and compare Config.json files."""
 
 
 @config_file.command()
@@ -78,9 +81,59 @@ def show(config: Path | None, **flags: object) -> None:
     """
     settings = load(flags, os.environ, config)
     document: dict[str, object] = {"Settings": _settings(settings)}
-    if settings.emulator_config:
+    if settings.emulator_config or settings.emulator_config_text:
         document |= effective_document(config_files(settings), profile=PROFILES[settings.profile])
     print_json(document)
+
+
+@config_file.command("import")
+@click.argument("template", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file of parameters."
+)
+@click.option("--parameter", "given", multiple=True, metavar="NAME=VALUE", help="One parameter; JSON, else a text.")
+@click.option("--resource-group", "group", default="default", show_default=True, help="What resourceGroup().name is.")
+def import_template(template: Path, parameters: Path | None, given: tuple[str, ...], group: str) -> None:
+    """Print the Config.json of a template of Azure Resource Manager, to which Bicep compiles, too.
+
+    Namespaces of event hubs and of queues and topics are taken with all that they have; what else the template makes is
+    left out, and told. Errors of the entities have their places in the Config.json.
+    """
+    values = {} if parameters is None else _parameters(read_json(parameters))
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise click.UsageError(f"--parameter {pair}: write NAME=VALUE")
+        values[name] = _json_or_text(text)
+    config = config_of_template(read_json(template), values, group=group, tell=_tell)
+    found = parse_emulator_files([("Config.json", json.dumps(config, indent=2).encode())], Problems())
+    for warning in found.warnings:
+        _tell(str(warning))
+    print_json(config)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file. Raises BadTemplate."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise BadTemplate(f"{path} is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise BadTemplate(f"{path} is no JSON object")
+    return found
+
+
+def _parameters(document: dict[str, Any]) -> dict[str, Any]:
+    """The values in a file of parameters: with or without the schema around them."""
+    told = document.get("parameters", document)
+    return {name: each["value"] if isinstance(each, dict) and "value" in each else each for name, each in told.items()}
+
+
+def _json_or_text(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 @config_file.command()

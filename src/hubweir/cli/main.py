@@ -50,7 +50,7 @@ COMMANDS = {
     ),
     "status": ("hubweir.cli.status", "status", "Show how the service is: stores, entities, alarms."),
     "health": ("hubweir.cli.health", "health", "Exit with 0 when the service is ready, for containers."),
-    "config": ("hubweir.cli.config_file", "config_file", "Check, show, export and compare Config.json files."),
+    "config": ("hubweir.cli.config_file", "config_file", "Check, show, import, export and compare Config.json files."),
     "store": ("hubweir.cli.store", "store", "Look into a data folder: logs, batches, checksums."),
     "pipeline": ("hubweir.cli.pipeline", "pipeline", "Run ready-made streams of Spark over event hubs."),
     "sas": ("hubweir.cli.sas", "sas", "Make and explain shared access signatures."),

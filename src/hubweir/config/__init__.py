@@ -8,4 +8,5 @@ A Config.json goes through five files, each of which knows only the one before: 
 (text to values with places), json_file.py (a file and its problems), json_fields.py (members by type and range), and
 emulator_file.py with its neighbours, which know what hubs, queues and namespaces are. What comes out is
 emulator_entities.py; emulator_capture.py and emulator_messaging.py make descriptions of the catalog of it.
+A template of Azure Resource Manager becomes such a file by arm_template.py, with the values of arm_expressions.py.
 """

@@ -11,8 +11,12 @@ from click.testing import CliRunner, Result
 
 from hubweir.cli.main import hubweir
 from hubweir.cli.tests.typed_commands import Typed
+from hubweir.config.arm_template import BadTemplate
 from hubweir.config.emulator_file import read_emulator_files
+from hubweir.config.namespace_settings import said_namespaces
 from hubweir.config.problems import EmulatorFileError
+from hubweir.config.settings import Settings
+from hubweir.testing.running_namespace import running_namespace
 
 
 def write(folder: Path, namespace: dict[str, Any], name: str = "Config.json") -> str:
@@ -133,3 +137,38 @@ def test_every_kind_of_difference_has_its_line(type_command: Typed, hub: str, tm
     ]
     empty = write(tmp_path, {"Entities": [{"Name": "new", "PartitionCount": 1}]})
     assert "- event hub live" in type_command("config", "diff", empty).output
+
+
+def test_a_template_is_imported_and_its_config_json_starts_a_service(tmp_path: Path) -> None:
+    resources = [
+        {"type": "Microsoft.EventHub/namespaces", "name": "[parameters('name')]"},
+        {"type": "Microsoft.EventHub/namespaces/eventhubs", "name": "[concat(parameters('name'), '/orders')]",
+         "properties": {"partitionCount": "[parameters('count')]", "newer": 1}},
+        {"type": "Microsoft.Web/sites", "name": "left"},
+    ]  # fmt: skip
+    template, parameters, config = (tmp_path / name for name in ("t.json", "p.json", "Config.json"))
+    template.write_text(json.dumps({"parameters": {"name": {}, "count": {"defaultValue": 1}}, "resources": resources}))
+    parameters.write_text(json.dumps({"parameters": {"name": {"value": "unused"}, "count": {"value": 3}}}))
+    typed = ("config", "import", str(template), "--parameters", str(parameters), "--parameter", "name=shop")
+    done = CliRunner().invoke(hubweir, typed)
+    assert done.exit_code == 0 and "left out: Microsoft.Web/sites left" in done.stderr
+    assert "Entities[0].Newer: warning: nothing reads this member" in done.stderr
+    config.write_text(done.stdout)
+    found = read_emulator_files([config]).namespaces
+    with running_namespace(said=said_namespaces(Settings(), found)) as running:
+        (hub,) = running.parts.gateway.management.hubs()
+        assert (hub.name, hub.partition_count, running.parts.gateway.settings.namespace) == ("orders", 3, "shop")
+
+
+def test_a_template_whose_entities_cannot_be_is_refused_with_their_places(tmp_path: Path) -> None:
+    template = tmp_path / "t.json"
+    hub = {"type": "eventhubs", "name": "orders", "properties": {"partitionCount": 64}}
+    space = {"type": "Microsoft.EventHub/namespaces", "name": "shop", "resources": [hub]}
+    template.write_text(json.dumps({"resources": [space]}))
+    refused = CliRunner().invoke(hubweir, ("config", "import", str(template)))
+    assert isinstance(refused.exception, EmulatorFileError) and "PartitionCount is out of range" in str(
+        refused.exception
+    )
+    template.write_text("{")
+    assert isinstance(CliRunner().invoke(hubweir, ("config", "import", str(template))).exception, BadTemplate)
+    assert CliRunner().invoke(hubweir, ("config", "import", str(template), "--parameter", "x")).exit_code == 2

@@ -1,0 +1,304 @@
+"""Expressions of Azure Resource Manager's templates: `[concat(parameters('name'), '-hub')]`, as much as names and
+settings of namespaces are written with.
+
+    expression := call { "." name | "[" expression "]" } | text | number
+    call       := name "(" [ expression { "," expression } ] ")"
+
+Texts stand in single quotes, a quote in them twice. `[[` at the start of a value is a `[` that begins no expression.
+What depends on resources that are not here (reference, list…) is refused, by its name. (Template syntax and functions)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hubweir.errors import HubweirError
+
+DEPTH = 64
+_TOKENS = re.compile(r"\s*(?:('(?:[^']|'')*')|(-?\d+)|([A-Za-z_][A-Za-z0-9_]*)|([()\[\],.]))")
+
+
+class BadExpression(HubweirError):
+    """An expression that cannot be evaluated: which, and what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionCall:
+    """A function, or a step into a value: `.name` is the function "." with a text."""
+
+    name: str
+    arguments: tuple[Any, ...]
+
+
+def parse_expression(text: str) -> Any:
+    """What stands between the brackets, as a ExpressionCall, a text or a number. Raises BadExpression."""
+    tokens, at = [], 0
+    while text[at:].strip():
+        found = _TOKENS.match(text, at)
+        if found is None:
+            raise BadExpression(f"the expression [{text[:128]}] cannot be read at {text[at : at + 20].strip()!r}")
+        tokens.append(found)
+        at = found.end()
+    parser = _ExpressionParser(text, [token.group(token.lastindex or 0) for token in tokens])
+    value = parser.expression(0)
+    if parser.left:
+        raise parser.wrong()
+    return value
+
+
+class _ExpressionParser:
+    def __init__(self, text: str, tokens: Sequence[str]) -> None:
+        self._text, self._tokens, self._at = text, tokens, 0
+
+    @property
+    def left(self) -> bool:
+        return self._at < len(self._tokens)
+
+    def wrong(self) -> BadExpression:
+        found = repr(self._tokens[self._at]) if self.left else "its end"
+        return BadExpression(f"the expression [{self._text[:128]}] cannot be read at {found}")
+
+    def expression(self, depth: int) -> Any:
+        if depth > DEPTH or not self.left:
+            raise self.wrong()
+        token = self._take()
+        if token.startswith("'"):
+            value: Any = token[1:-1].replace("''", "'")
+        elif token.lstrip("-").isdigit():
+            value = int(token)
+        elif token[0].isalpha() or token[0] == "_":
+            value = ExpressionCall(token.lower(), self._arguments(depth))
+        else:
+            self._at -= 1
+            raise self.wrong()
+        while self.left and self._tokens[self._at] in (".", "["):
+            if self._take() == ".":
+                if not self.left:
+                    raise self.wrong()
+                value = ExpressionCall(".", (value, self._take()))
+            else:
+                value = ExpressionCall(".", (value, self.expression(depth + 1)))
+                self._expect("]")
+        return value
+
+    def _arguments(self, depth: int) -> tuple[Any, ...]:
+        if not self.left or self._tokens[self._at] != "(":
+            raise self.wrong()
+        self._take()
+        arguments: list[Any] = []
+        while self.left and self._tokens[self._at] != ")":
+            arguments.append(self.expression(depth + 1))
+            if self.left and self._tokens[self._at] == ",":
+                self._take()
+            elif not self.left or self._tokens[self._at] != ")":
+                raise self.wrong()
+        self._expect(")")
+        return tuple(arguments)
+
+    def _take(self) -> str:
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _expect(self, token: str) -> None:
+        if not self.left or self._tokens[self._at] != token:
+            raise self.wrong()
+        self._at += 1
+
+
+class TemplateScope:
+    """What expressions of one template see. parameters: their values. variables: evaluated when they are asked for.
+
+    loops: by name, the index of the copy that is being made; "": of the innermost.
+    """
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Any],
+        variables: Mapping[str, Any],
+        *,
+        group: str,
+        loops: Mapping[str, int] | None = None,
+    ) -> None:
+        self._parameters = {name.lower(): value for name, value in parameters.items()}
+        self._variables = {name.lower(): value for name, value in variables.items()}
+        self._group = group
+        self._loops = dict(loops or {})
+        self._depth = 0
+
+    def in_copy(self, name: str, index: int) -> TemplateScope:
+        """The same inside the copy of a loop."""
+        inside = TemplateScope(self._parameters, self._variables, group=self._group, loops=self._loops)
+        inside._loops.update({name.lower(): index, "": index})
+        return inside
+
+    def value(self, written: Any) -> Any:
+        """A value of the template with its expressions evaluated, whatever it holds. Raises BadExpression."""
+        if isinstance(written, str):
+            if written.startswith("[["):
+                return written[1:]
+            if written.startswith("[") and written.endswith("]"):
+                return self._evaluate(parse_expression(written[1:-1]))
+            return written
+        if isinstance(written, dict):
+            return {str(self.value(name)): self.value(inside) for name, inside in written.items()}
+        if isinstance(written, list):
+            return [self.value(inside) for inside in written]
+        return written
+
+    def _evaluate(self, expression: Any) -> Any:
+        if not isinstance(expression, ExpressionCall):
+            return expression
+        name = expression.name
+        if name == "if":
+            return self._if(expression.arguments)
+        arguments = [self._evaluate(each) for each in expression.arguments]
+        known: dict[str, Callable[[], Any]] = {
+            "parameters": lambda: self._named("parameter", self._parameters, arguments),
+            "variables": lambda: self._variable(arguments),
+            "copyindex": lambda: self._index(arguments),
+            "resourcegroup": lambda: self._resource_group(),
+            "subscription": lambda: {"subscriptionId": "subscription", "tenantId": "tenant", "displayName": "hubweir"},
+            "deployment": lambda: {"name": "hubweir"},
+            "environment": lambda: {"name": "hubweir", "suffixes": {"storage": "core.windows.net"}},
+        }
+        try:
+            if name in known:
+                return known[name]()
+            function = FUNCTIONS.get(name)
+            if function is None:
+                raise BadExpression(f"the function {name} is not known here: {', '.join(sorted(FUNCTIONS))} are")
+            return function(*arguments)
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError) as error:
+            raise BadExpression(f"{name} cannot be done with {_shown(arguments)}: {error}") from None
+
+    def _if(self, arguments: Sequence[Any]) -> Any:
+        if len(arguments) != 3:
+            raise BadExpression("if takes a condition and two values")
+        return self._evaluate(arguments[1 if self._evaluate(arguments[0]) else 2])
+
+    def _named(self, what: str, values: Mapping[str, Any], arguments: Sequence[Any]) -> Any:
+        (name,) = arguments
+        if str(name).lower() not in values:
+            raise BadExpression(f"the {what} {name!r} has no value: give it by --parameter {name}=VALUE")
+        return values[str(name).lower()]
+
+    def _variable(self, arguments: Sequence[Any]) -> Any:
+        if self._depth > DEPTH:
+            raise BadExpression("variables stand for one another in a circle")
+        (name,) = arguments
+        if str(name).lower() not in self._variables:
+            raise BadExpression(f"there is no variable {name!r} in the template")
+        self._depth += 1
+        try:
+            return self.value(self._variables[str(name).lower()])
+        finally:
+            self._depth -= 1
+
+    def _index(self, arguments: Sequence[Any]) -> int:
+        name, offset = "", 0
+        for argument in arguments:
+            if isinstance(argument, str):
+                name = argument.lower()
+            else:
+                offset = argument
+        if name not in self._loops:
+            raise BadExpression("copyIndex stands outside of a loop")
+        return self._loops[name] + offset
+
+    def _resource_group(self) -> dict[str, Any]:
+        return {
+            "name": self._group,
+            "location": "local",
+            "id": f"/subscriptions/subscription/resourceGroups/{self._group}",
+        }
+
+
+def _step(value: Any, key: Any) -> Any:
+    if isinstance(value, dict):
+        found = {str(name).lower(): inside for name, inside in value.items()}
+        return found[str(key).lower()]
+    return value[key]
+
+
+def _concat(*parts: Any) -> Any:
+    if parts and isinstance(parts[0], list):
+        return [each for part in parts for each in part]
+    return "".join(map(_text, parts))
+
+
+def _format(form: str, *values: Any) -> str:
+    return re.sub(r"\{(\d+)(?::[^}]*)?\}", lambda found: _text(values[int(found[1])]), form)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "True" if value else "False"
+    return str(value)
+
+
+def _unique(*parts: Any) -> str:
+    """Thirteen characters, always the same for the same parts; others than Azure would make of them."""
+    return hashlib.sha256("/".join(map(_text, parts)).encode()).hexdigest()[:13]
+
+
+def _resource_id(*parts: Any) -> str:
+    types = [part for part in parts if "/" in str(part)]
+    names = parts[parts.index(types[0]) + 1 :] if types else parts
+    return "/".join(map(_text, (*types, *names)))
+
+
+def _shown(arguments: Sequence[Any]) -> str:
+    return ", ".join(repr(each)[:64] for each in arguments) or "nothing"
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    ".": _step,
+    "add": lambda a, b: a + b,
+    "and": lambda *values: all(values),
+    "array": lambda value: value if isinstance(value, list) else [value],
+    "bool": lambda value: str(value).lower() in ("true", "1"),
+    "coalesce": lambda *values: next((value for value in values if value is not None), None),
+    "concat": _concat,
+    "contains": lambda value, item: item in value,
+    "createarray": lambda *values: list(values),
+    "createobject": lambda *pairs: dict(zip(pairs[::2], pairs[1::2], strict=True)),
+    "div": lambda a, b: int(a / b),
+    "empty": lambda value: not value,
+    "equals": lambda a, b: a == b,
+    "false": lambda: False,
+    "first": lambda value: value[0],
+    "format": _format,
+    "greater": lambda a, b: a > b,
+    "greaterorequals": lambda a, b: a >= b,
+    "int": int,
+    "join": lambda values, between: between.join(map(_text, values)),
+    "last": lambda value: value[-1],
+    "length": len,
+    "less": lambda a, b: a < b,
+    "lessorequals": lambda a, b: a <= b,
+    "max": max,
+    "min": min,
+    "mod": lambda a, b: a % b,
+    "mul": lambda a, b: a * b,
+    "not": lambda value: not value,
+    "null": lambda: None,
+    "or": lambda *values: any(values),
+    "range": lambda start, count: list(range(start, start + count)),
+    "replace": lambda text, old, new: text.replace(old, new),
+    "resourceid": _resource_id,
+    "split": lambda text, between: text.split(between),
+    "string": _text,
+    "sub": lambda a, b: a - b,
+    "substring": lambda text, start, length=None: text[start:] if length is None else text[start : start + length],
+    "take": lambda value, count: value[:count],
+    "tolower": lambda text: text.lower(),
+    "toupper": lambda text: text.upper(),
+    "trim": lambda text: text.strip(),
+    "true": lambda: True,
+    "union": lambda *values: {name: value for each in values for name, value in each.items()},
+    "uniquestring": _unique,
+}
