@@ -1,4 +1,5 @@
-"""A purge of one partition: all events that were there when it began go, and numbers go on behind them.
+"""A purge of one partition: all events that were there when it began go, and numbers go on behind them. What comes
+meanwhile may go with them, or stay.
 
 A log drops whole segments, and never the newest: so it starts a new one, and what was there goes in a later look. Where
 it has idempotent producers, two new snapshots come before, without which it drops nothing.
@@ -54,7 +55,7 @@ class Purge:
         """Let go what can go by now, and look again for what is left."""
         log, first = self._partition.log, self._first()
         if first >= self._until:
-            self._on_answer(PartitionPurged(self._until - self._before, first))
+            self._on_answer(PartitionPurged(first - self._before, first))
             return
         self._looks += 1
         if self._looks > LOOKS:

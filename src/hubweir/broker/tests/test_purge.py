@@ -81,7 +81,19 @@ def test_it_ends_while_events_come_and_takes_at_least_what_was_there() -> None:
         world.env.run_for(7)
     (answer,) = purged
     assert isinstance(answer, PartitionPurged)
-    assert answer.purged == 50 and 50 <= answer.first_sequence_number <= 550
+    assert answer.purged == answer.first_sequence_number and 50 <= answer.purged <= 550
+
+
+def test_what_is_on_its_way_as_it_begins_holds_nothing_back() -> None:
+    """It lies in the same segment as what was there, so it goes with it."""
+    world = NumberedWorld(5, producers=0)
+    asked(world, AppendEvents(LOG_ID, plain(5)))
+    purged: list[Answer] = []
+    world.broker.submit(AppendEvents(LOG_ID, plain(3)), lambda _: None)
+    world.env.turn()  # its round has begun
+    world.broker.submit(PurgePartition(LOG_ID), purged.append)
+    world.env.run_for(2_000)
+    assert purged == [PartitionPurged(8, 8)]
 
 
 def test_readers_that_are_behind_are_told_and_others_are_not(bench: Any, pushes: list[ReaderClosed]) -> None:
