@@ -58,6 +58,16 @@ cdef enum:
     STATE_START = 1
     STATE_END = 2
     STATE_WIDTH = 3
+    C_FRAME = 0
+    C_CHANNEL = 1
+    C_NEXT_INCOMING = 2
+    C_WINDOW = 3
+    C_HANDLE = 4
+    C_DELIVERY_COUNT = 5
+    C_CREDIT = 6
+    C_DRAIN = 7
+    C_ECHO = 8
+    FLOW_WIDTH = 9
     SCAN_OK = 0
     SCAN_TOO_LARGE = 1
     SCAN_MALFORMED = 2

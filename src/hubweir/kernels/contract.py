@@ -27,15 +27,16 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         carry a delivery id, each one higher than the one before (wrapping at 2**32), and write one delivery row each
         (as many as rows has room for). taken: how many; 0 when the first frame is none such.
 
-    collect_dispositions(data, frames, first, last, rows, states) -> (taken, count, kinds)
-        From frames[first:last], which scan_frames cut out of data, take the leading dispositions in usual form:
-        descriptor 00 53 15, list8 or list32, any legal width of each field, nothing behind the list, no more than half
-        of the ids. Each is a disposition row, or makes the row before longer, when it says the same on the same channel
-        of the deliveries behind that row's (ids wrap at 2**32, and a row has at most half of them). Accepted and
-        released without fields have an outcome of their own; any other state, of which only the bounds were looked at,
-        has OUTCOME_STATED and its number: the row of states that holds the same bytes. taken: how many frames, 0 when
-        the first is none such; it ends before a frame whose row, or whose state, has no room. count: how many rows.
-        kinds: how many states.
+    collect_dispositions(data, frames, first, last, rows, states, flows) -> (taken, count, kinds, flows)
+        From frames[first:last], which scan_frames cut out of data, take the leading dispositions and flows in usual
+        form, as receivers mix them: descriptor 00 53 15 or 00 53 13, list8 or list32, any legal width of each field,
+        nothing behind the list; of a disposition no more than half of the ids, of a flow no properties. Each flow is a
+        flow row. Each disposition is a disposition row, or makes the row of the one before longer, when it says the
+        same on the same channel of the deliveries behind that row's (ids wrap at 2**32, and a row has at most half of
+        them). Accepted and released without fields have an outcome of their own; any other state, of which only the
+        bounds were looked at, has OUTCOME_STATED and its number: the row of states that holds the same bytes.
+        taken: how many frames, 0 when the first is none such; it ends before a frame whose row, or whose state, has no
+        room. count, kinds, flows: how many rows of each table.
 
     merge_dispositions(rows, count) -> count
         Put the disposition rows[:count] in order by channel, settled and outcome, those that say the same in the order
@@ -230,6 +231,11 @@ OUTCOME_STATED = 0x100
 # A row of states: the frame of the table that said it first, and where it lies in the bytes.
 STATE_FRAME, STATE_START, STATE_END = range(3)
 STATE_WIDTH = 3
+# A flow row: its frame of the table, and what it says; -1: null or absent. C_DRAIN, C_ECHO: 0 or 1.
+(
+    C_FRAME, C_CHANNEL, C_NEXT_INCOMING, C_WINDOW, C_HANDLE, C_DELIVERY_COUNT, C_CREDIT, C_DRAIN, C_ECHO,
+) = range(9)  # fmt: skip
+FLOW_WIDTH = 9
 SCAN_OK, SCAN_TOO_LARGE, SCAN_MALFORMED = range(3)
 
 INGEST_DONE, INGEST_ROOM, INGEST_NAME, INGEST_MALFORMED, INGEST_PROPERTIES = range(5)

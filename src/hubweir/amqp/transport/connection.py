@@ -2,6 +2,7 @@
 
 Endpoint feeds it whole reads; the header bytes and SASL in front of it are not its business. Events go into `report`,
 bytes into `out`. A fault of the peer leaves no `receive_…` method: it becomes a close, an end or a detach here.
+Long because all that may come on a connection has its method here, so that each fault is answered in one place.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hubweir.amqp.transport.connection_states import (
 )
 from hubweir.amqp.transport.events import Closed, Opened
 from hubweir.amqp.transport.faults import ConnectionFault, DescribeError, IllegalState, SessionFault, as_it_is
+from hubweir.amqp.transport.flow_said import FlowSaid
 from hubweir.amqp.transport.frame import AMQP_FRAME, MIN_MAX_FRAME_SIZE, append_frame, cut_down
 from hubweir.amqp.transport.link import Link, LinkFault
 from hubweir.amqp.transport.number_pool import NumberPool
@@ -176,15 +178,25 @@ class Connection:
         """Handle any other transfer."""
         self._in_session(channel, "transfer", Session.receive_part, handle, part)
 
-    def is_known(self, channel: int) -> bool:
-        """Whether what comes on this channel is no fault: it carries a session, or all is over."""
-        return channel in self._by_remote_channel or self.state in CLOSE_WRITTEN
+    def is_known(self, channel: int, handle: int | None = None) -> bool:
+        """Whether what comes on this channel is no fault: it carries a session, or all is over.
+
+        handle: it is for the link under this handle.
+        """
+        if self.state in CLOSE_WRITTEN:
+            return True
+        session = self._by_remote_channel.get(channel)
+        return session is not None and (handle is None or session.has_handle(handle))
 
     def receive_dispositions(self, channel: int, rows: array[int], count: int, states: Sequence[DeliveryState]) -> None:
         """Handle so many disposition rows of one channel (kernels/contract.py, O_…). states: that they number."""
         self._in_session(
             channel, "disposition", lambda session: session.settlement.receive_rows(session, rows, count, states)
         )
+
+    def receive_flow(self, channel: int, flow: FlowSaid) -> None:
+        """Handle a flow in usual form."""
+        self._in_session(channel, "flow", Session.receive_flow, flow)
 
     def link_opened(self, link: Link) -> None:
         """A link stands, or the peer asks for it; may be called for both."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.terminus import Coordinator, Source, Target
 from hubweir.amqp.transport.faults import PeerFault
+from hubweir.amqp.transport.flow_said import FlowSaid
 from hubweir.amqp.transport.link_states import DETACH_WRITTEN, LinkState, LinkStep, advance
 from hubweir.amqp.transport.performatives import Attach, Detach, Flow
 from hubweir.amqp.types.values import Symbol
@@ -190,7 +191,7 @@ class Link(ABC):
         self.release()
 
     @abstractmethod
-    def receive_flow(self, flow: Flow) -> None:
+    def receive_flow(self, flow: Flow | FlowSaid) -> None:
         """The link part of a flow frame."""
 
     def release(self) -> None:

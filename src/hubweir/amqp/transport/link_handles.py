@@ -85,6 +85,10 @@ class LinkHandles(Generic[L]):
             raise SessionFault(UNATTACHED_HANDLE, f"handle {handle} names no attached link")
         return link
 
+    def is_used(self, handle: int) -> bool:
+        """Whether the peer's handle names a link."""
+        return handle in self._by_remote
+
     def remove(self, link: L) -> None:
         """The link is over: both numbers are free again."""
         del self._by_remote[link.remote_handle]

@@ -1,8 +1,9 @@
 """A read from the transport into few calls on the connection: the path every event takes.
 
 The scan kernel cuts the buffer into a table of frames; the collect kernels take each stretch of transfers that are
-whole deliveries of one link, and each of dispositions, whatever their sessions. So Python runs once per stretch, and
-one step per frame only for the rest.
+whole deliveries of one link, and each of dispositions and flows, whatever their sessions and links. So Python runs once
+per stretch, with a short step for each flow in it, and one step per frame only for the rest. Of a stretch what was said
+of deliveries is handled before what grants credit: neither changes what the other means.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from itertools import groupby
 from hubweir.amqp.messaging.outcome import DeliveryState
 from hubweir.amqp.transport.connection import Connection
 from hubweir.amqp.transport.faults import ConnectionFault
+from hubweir.amqp.transport.flow_said import flow_said
 from hubweir.amqp.transport.performatives import Disposition, decode_performative
 from hubweir.amqp.transport.receiver_link import TransferPart
 from hubweir.errors import FRAMING_ERROR, DecodeError
 from hubweir.kernels import collect_deliveries, collect_dispositions, merge_dispositions, scan_frames
 from hubweir.kernels.contract import (
+    C_CHANNEL,
+    C_FRAME,
+    C_HANDLE,
     DELIVERY_WIDTH,
     DISPOSITION_WIDTH,
     F_ABORTED,
@@ -35,6 +40,7 @@ from hubweir.kernels.contract import (
     F_STATE,
     F_TAG_LENGTH,
     F_TYPE,
+    FLOW_WIDTH,
     FRAME_WIDTH,
     O_CHANNEL,
     SCAN_OK,
@@ -43,7 +49,8 @@ from hubweir.kernels.contract import (
     STATE_WIDTH,
 )
 
-TRANSFER, DISPOSITION = 0x14, 0x15
+TRANSFER = 0x14
+RECEIVERS_SAY = (0x13, 0x15)  # flow, disposition
 # Rows of a table, at least and at most. The last frames that came, if they were many or so many bytes, say how many it
 # may need: few large frames do not pay for a large table, and a read of small ones is cut in few calls.
 LEAST_ROWS, ROWS_LIMIT, SAMPLE_BYTES = 32, 1_024, 16 * 1024
@@ -53,6 +60,7 @@ _FRAME_ROW = array("q", bytes(8 * FRAME_WIDTH))
 _DELIVERY_ROW = array("q", bytes(8 * DELIVERY_WIDTH))
 _DISPOSITION_ROW = array("q", bytes(8 * DISPOSITION_WIDTH))
 _STATE_ROW = array("q", bytes(8 * STATE_WIDTH))
+_FLOW_ROW = array("q", bytes(8 * FLOW_WIDTH))
 # States of one stretch that differ. Each is compared with those before: few, since mostly only dead-lettering for
 # another reason every time has more than two or three.
 STATES_LIMIT = 32
@@ -112,7 +120,7 @@ def _take_rows(connection: Connection, data: memoryview, table: array[int], rows
                 index += taken
                 continue
             connection.receive_part(table[at + F_CHANNEL], table[at + F_HANDLE], _part(data, table, at))
-        elif table[at + F_CODE] == DISPOSITION and (taken := _take_dispositions(connection, data, table, index, rows)):
+        elif table[at + F_CODE] in RECEIVERS_SAY and (taken := _take_said(connection, data, table, index, rows)):
             index += taken
             continue
         else:
@@ -122,20 +130,27 @@ def _take_rows(connection: Connection, data: memoryview, table: array[int], rows
         index += 1
 
 
-def _take_dispositions(connection: Connection, data: memoryview, table: array[int], index: int, rows: int) -> int:
-    """Handle the dispositions from this row of the frame table on that are in usual form; how many frames these are."""
-    said, stated = _DISPOSITION_ROW * (rows - index), _STATE_ROW * STATES_LIMIT
-    taken, count, kinds = collect_dispositions(data, table, index, rows, said, stated)
+def _take_said(connection: Connection, data: memoryview, table: array[int], index: int, rows: int) -> int:
+    """Handle the dispositions and flows from this row of the frame table on that are in usual form; how many frames
+    these are.
+    """
+    said, stated, flows = _DISPOSITION_ROW * (rows - index), _STATE_ROW * STATES_LIMIT, _FLOW_ROW * (rows - index)
+    taken, count, kinds, granted = collect_dispositions(data, table, index, rows, said, stated, flows)
     states = _states(data, table, stated, kinds) if kinds else ()
     if len(states) < kinds:  # the frame that says the next one is at fault: it goes alone, behind those before it
-        taken, count, _ = collect_dispositions(data, table, index, rows, said, _STATE_ROW * len(states))
+        stated = _STATE_ROW * len(states)
+        taken, count, _, granted = collect_dispositions(data, table, index, rows, said, stated, flows)
+    if taken > 1:
+        own = _on_links(flows, granted, connection, _on_sessions(connection, table, index, index + taken), index)
+        if own < taken:  # and so does the frame on a channel without a session, or for a link that is none
+            stated = _STATE_ROW * len(states)
+            taken, count, _, granted = collect_dispositions(data, table, index, index + own, said, stated, flows)
     if count > 1:
-        own = _on_sessions(connection, table, index, index + taken)
-        if own < taken:  # and so does the frame on a channel without a session
-            taken, count, _ = collect_dispositions(data, table, index, index + own, said, _STATE_ROW * len(states))
         _give(connection, said, merge_dispositions(said, count), states)
-    elif taken:
+    elif count:
         connection.receive_dispositions(said[O_CHANNEL], said, count, states)
+    for row in range(granted):
+        connection.receive_flow(flows[row * FLOW_WIDTH + C_CHANNEL], flow_said(flows, row))
     return taken
 
 
@@ -154,6 +169,17 @@ def _on_sessions(connection: Connection, table: array[int], first: int, last: in
     channels = table[first * FRAME_WIDTH + F_CHANNEL : last * FRAME_WIDTH : FRAME_WIDTH]
     unknown = [channel for channel in set(channels) if not connection.is_known(channel)]
     return min(map(channels.index, unknown), default=last - first)
+
+
+def _on_links(flows: array[int], count: int, connection: Connection, frames: int, first: int) -> int:
+    """How many of so many frames of a stretch, which begins at `first`, come before the first flow for a link that is
+    none.
+    """
+    for at in range(0, count * FLOW_WIDTH, FLOW_WIDTH):
+        handle = flows[at + C_HANDLE]
+        if handle >= 0 and not connection.is_known(flows[at + C_CHANNEL], handle):
+            return min(frames, flows[at + C_FRAME] - first)
+    return frames
 
 
 def _states(data: memoryview, table: array[int], stated: array[int], kinds: int) -> list[DeliveryState]:

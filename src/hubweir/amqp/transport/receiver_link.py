@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from hubweir.amqp.messaging.outcome import DeliveryState, TransactionalState
 from hubweir.amqp.transport.delivery import PartialDelivery
 from hubweir.amqp.transport.events import Drained, OversizeReceived, TransactionalReceived
+from hubweir.amqp.transport.flow_said import FlowSaid
 from hubweir.amqp.transport.link import Link, LinkFault
 from hubweir.amqp.transport.link_credit import ReceiverCredit
 from hubweir.amqp.transport.link_states import LinkState
@@ -112,7 +113,7 @@ class ReceiverLink(Link):
 
     # From here on: called by the session only.
 
-    def receive_flow(self, flow: Flow) -> None:
+    def receive_flow(self, flow: Flow | FlowSaid) -> None:
         """A flow of the sending side: nothing to obey. It may end a drain, and may ask for an echo."""
         if self._draining and flow.drain:
             self._credit.on_flow(flow.delivery_count, flow.link_credit, drain=True)

@@ -15,6 +15,7 @@ from msgspec import Struct
 from hubweir.amqp.messaging.outcome import DeliveryState
 from hubweir.amqp.transport.events import CreditGranted
 from hubweir.amqp.transport.faults import NotSendable
+from hubweir.amqp.transport.flow_said import FlowSaid
 from hubweir.amqp.transport.frame import cut_frames, split_transfer
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.link_credit import SenderCredit
@@ -74,7 +75,7 @@ class SenderLink(Link):
         ranges: first and last id of each, both included. Does nothing on a link that is over. (part 2, section 2.6.12)
         """
         if self.is_attached:
-            self.session.settlement.answer(self.session, ranges, outcome)
+            self.session.answer(ranges, outcome)
 
     @property
     def deliveries(self) -> int:
@@ -247,7 +248,7 @@ class SenderLink(Link):
 
     # From here on: called by the session only.
 
-    def receive_flow(self, flow: Flow) -> None:
+    def receive_flow(self, flow: Flow | FlowSaid) -> None:
         """The receiver's new grant; before the host accepted the link it is kept for then."""
         if flow.link_credit is not None:
             self.sender_credit.on_flow(flow.link_credit, flow.delivery_count, flow.drain, self._initial_delivery_count)

@@ -3,15 +3,18 @@
 Which link a frame is for is link_handles.py, dispositions over ranges are settlement.py. The server answers begin at
 once. Transfers beyond our window are taken all the same (session_window.py says why); those beyond the peer's are held
 back here, in order, until it opens.
+Long because what the connection, links and hosts ask of a session stands on one page.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
+from hubweir.amqp.messaging.outcome import DeliveryState
 from hubweir.amqp.messaging.terminus import Coordinator, Source, Target
 from hubweir.amqp.transport.connection_states import OPEN_WRITTEN
 from hubweir.amqp.transport.events import (
@@ -23,6 +26,7 @@ from hubweir.amqp.transport.events import (
     SessionEnded,
 )
 from hubweir.amqp.transport.faults import ConnectionFault, SessionFault
+from hubweir.amqp.transport.flow_said import FlowSaid
 from hubweir.amqp.transport.frame import accepted_frame
 from hubweir.amqp.transport.held_frames import HeldFrames
 from hubweir.amqp.transport.link import RCV_FIRST, SND_MIXED, Link, LinkFault
@@ -79,6 +83,10 @@ class Session:
     def report(self) -> Report:
         """Where events of this read go."""
         return self.connection.report
+
+    def has_handle(self, handle: int) -> bool:
+        """Whether a link stands under this handle of the peer's, or is on its way out."""
+        return self._handles.is_used(handle)
 
     @property
     def is_writable(self) -> bool:
@@ -149,6 +157,10 @@ class Session:
             self._release_links()
             self.write(End(error=error))
             self.state = advance(self.state, SessionStep.SEND_END if error is None else SessionStep.SEND_END_ERROR)
+
+    def answer(self, ranges: Iterable[tuple[int, int]], outcome: DeliveryState) -> None:
+        """As SenderLink.answer, of deliveries of any of its links that stand: one frame a range, whosever they are."""
+        self.settlement.answer(self, ranges, outcome)
 
     # From here on: called by the connection and by links only.
 
@@ -221,7 +233,7 @@ class Session:
         else:
             link.refuse(SessionFault(NOT_ALLOWED, "this end asks for links itself and takes none").error())
 
-    def receive_flow(self, flow: Flow) -> None:
+    def receive_flow(self, flow: Flow | FlowSaid) -> None:
         """The peer's windows, and a link's credit."""
         was_closed = bool(self.held) or self.window.remote_window == 0
         self.window.on_flow(flow.next_incoming_id, flow.incoming_window)

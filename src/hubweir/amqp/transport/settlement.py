@@ -6,7 +6,7 @@ A disposition names a range of ids and knows nothing of links; here each range i
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.outcome import DELIVERY_STATE, Accepted, DeliveryState, Received, Released
@@ -117,7 +117,7 @@ class Settlement:
             for begin, end in stretches:
                 session.write(Disposition(role=False, first=begin, last=end, settled=True, state=outcome))
 
-    def answer(self, session: Session, ranges: Sequence[tuple[int, int]], outcome: DeliveryState) -> None:
+    def answer(self, session: Session, ranges: Iterable[tuple[int, int]], outcome: DeliveryState) -> None:
         """Write dispositions of deliveries that we sent and the receiver has spoken of: they are settled so."""
         state = bytearray()
         DELIVERY_STATE.write(state, outcome)

@@ -18,7 +18,7 @@ from hubweir.kernels.batches.batches cimport Batch, open_batch, record_end
 from hubweir.kernels.buffers.tables cimport borrow_table, check_range, check_rows, grow, refusal, rows_of
 from hubweir.kernels.buffers.bytes cimport NOWHERE, store32
 from hubweir.kernels.contract cimport (
-    DELIVERY_WIDTH, DISPOSITION_WIDTH, FRAME_WIDTH, MESSAGE_WIDTH, Q_RECORD, STATE_WIDTH, STORED_FORMAT,
+    DELIVERY_WIDTH, DISPOSITION_WIDTH, FLOW_WIDTH, FRAME_WIDTH, MESSAGE_WIDTH, Q_RECORD, STATE_WIDTH, STORED_FORMAT,
 )
 from hubweir.kernels.buffers.crc cimport crc_start
 from hubweir.kernels.frames.frames cimport collect, scan_bytes
@@ -161,8 +161,8 @@ def collect_deliveries(frames, int64_t first, int64_t last, rows):
         PyBuffer_Release(&table)
 
 
-def collect_dispositions(data, frames, int64_t first, int64_t last, rows, states):
-    cdef Py_buffer view, table, said, stated
+def collect_dispositions(data, frames, int64_t first, int64_t last, rows, states, flows):
+    cdef Py_buffer view, table, said, stated, granted
     cdef int64_t taken
     cdef Said out
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -174,16 +174,21 @@ def collect_dispositions(data, frames, int64_t first, int64_t last, rows, states
             try:
                 borrow_table(states, &stated, True)
                 try:
-                    out = Said(
-                        <int64_t*>said.buf, <int64_t*>stated.buf, 0, rows_of(&said, DISPOSITION_WIDTH), 0,
-                        rows_of(&stated, STATE_WIDTH),
-                    )
-                    taken = collect_said(
-                        <const uint8_t*>view.buf, view.len, <const int64_t*>table.buf, first, last, &out
-                    )
-                    if taken == NOWHERE:
-                        raise refusal(f"a frame of rows {first} to {last} does not lie in a buffer of {view.len}")
-                    return taken, out.count, out.kinds
+                    borrow_table(flows, &granted, True)
+                    try:
+                        out = Said(
+                            <int64_t*>said.buf, <int64_t*>stated.buf, <int64_t*>granted.buf,
+                            0, rows_of(&said, DISPOSITION_WIDTH), 0, rows_of(&stated, STATE_WIDTH),
+                            0, rows_of(&granted, FLOW_WIDTH),
+                        )
+                        taken = collect_said(
+                            <const uint8_t*>view.buf, view.len, <const int64_t*>table.buf, first, last, &out
+                        )
+                        if taken == NOWHERE:
+                            raise refusal(f"a frame of rows {first} to {last} does not lie in a buffer of {view.len}")
+                        return taken, out.count, out.kinds, out.flow_count
+                    finally:
+                        PyBuffer_Release(&granted)
                 finally:
                     PyBuffer_Release(&stated)
             finally:

@@ -1,4 +1,4 @@
-"""Read a row of dispositions at once, compiled, and put them in order. The twin is dispositions.py."""
+"""Read a row of dispositions and flows at once, compiled, and put them in order. The twin is dispositions.py."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport qsort
@@ -6,23 +6,28 @@ from libc.string cimport memcmp
 
 from hubweir.kernels.buffers.bytes cimport NOWHERE
 from hubweir.kernels.contract cimport (
-    DISPOSITION_WIDTH, F_BODY, F_CHANNEL, F_CODE, F_END, F_TYPE, FRAME_WIDTH, O_CHANNEL, O_FIRST, O_LAST, O_OUTCOME, O_ROLE,
-    O_SETTLED, OUTCOME_ACCEPTED, OUTCOME_NONE, OUTCOME_RELEASED, OUTCOME_STATED, QUARTER, STATE_END, STATE_FRAME,
-    STATE_START, STATE_WIDTH,
+    C_CHANNEL, C_CREDIT, C_DELIVERY_COUNT, C_DRAIN, C_ECHO, C_FRAME, C_HANDLE, C_NEXT_INCOMING, C_WINDOW,
+    DISPOSITION_WIDTH, F_BODY, F_CHANNEL, F_CODE, F_END, F_TYPE, FLOW_WIDTH, FRAME_WIDTH, O_CHANNEL, O_FIRST, O_LAST,
+    O_OUTCOME, O_ROLE, O_SETTLED, OUTCOME_ACCEPTED, OUTCOME_NONE, OUTCOME_RELEASED, OUTCOME_STATED, QUARTER, STATE_END,
+    STATE_FRAME, STATE_START, STATE_WIDTH,
 )
 from hubweir.kernels.frames.frames cimport boolean_of, uint_of
 from hubweir.kernels.messages.sections cimport Items, compound, skip_value
 
 cdef enum:
+    FLOW = 0x13
     DISPOSITION = 0x15
     DISPOSITION_FIELDS = 6
+    LEAST_FLOW_FIELDS = 4
+    FLOW_FIELDS = 11
     HALF = 0x80000000
 
 cdef struct Said:
-    # What was collected: rows and states so far, and how many there is room for.
+    # What was collected: rows, states and flows so far, and how many there is room for.
     int64_t* rows
     int64_t* states
-    int64_t count, most_rows, kinds, most_kinds
+    int64_t* flows
+    int64_t count, most_rows, kinds, most_kinds, flow_count, most_flows
 
 
 cdef inline int64_t outcome_of(const uint8_t* data, int64_t at, int64_t end) noexcept nogil:
@@ -38,6 +43,54 @@ cdef inline int64_t outcome_of(const uint8_t* data, int64_t at, int64_t end) noe
     return data[at + 2]
 
 
+cdef inline int open_list(const uint8_t* data, int64_t body, int64_t end, Items* items) noexcept nogil:
+    """The list of a frame's body, which is all behind its descriptor; NOWHERE when it is in another form."""
+    if end - body < 4 or data[body] != 0x00 or data[body + 1] != 0x53:
+        return NOWHERE
+    if data[body + 3] != 0xC0 and data[body + 3] != 0xD0:
+        return NOWHERE
+    if compound(data, body + 3, end, items) == NOWHERE or items.end != end:
+        return NOWHERE
+    return 0
+
+
+cdef inline int read_flow(const uint8_t* data, int64_t body, int64_t end, int64_t* row) noexcept nogil:
+    """Fill the flow row of a frame's body, but for frame and channel; NOWHERE when it is in another form."""
+    cdef int64_t at, behind, value
+    cdef Items items
+    cdef uint32_t field
+    if open_list(data, body, end, &items) == NOWHERE:
+        return NOWHERE
+    if items.count < LEAST_FLOW_FIELDS or items.count > FLOW_FIELDS:
+        return NOWHERE
+    row[C_NEXT_INCOMING] = row[C_WINDOW] = row[C_HANDLE] = row[C_DELIVERY_COUNT] = row[C_CREDIT] = -1
+    row[C_DRAIN] = row[C_ECHO] = 0
+    at = items.start
+    for field in range(items.count):
+        behind = skip_value(data, at, items.end)
+        if behind == NOWHERE:
+            return NOWHERE
+        value = boolean_of(data, at) if field == 8 or field == 9 else uint_of(data, at)
+        if value == -2 or (value == -1 and 1 <= field < LEAST_FLOW_FIELDS) or (value != -1 and field == 10):
+            return NOWHERE
+        if field == 0:
+            row[C_NEXT_INCOMING] = value
+        elif field == 1:
+            row[C_WINDOW] = value
+        elif field == 4:
+            row[C_HANDLE] = value
+        elif field == 5:
+            row[C_DELIVERY_COUNT] = value
+        elif field == 6:
+            row[C_CREDIT] = value
+        elif field == 8:
+            row[C_DRAIN] = value == 1
+        elif field == 9:
+            row[C_ECHO] = value == 1
+        at = behind
+    return NOWHERE if at != items.end else 0
+
+
 cdef inline int read_said(
     const uint8_t* data, int64_t body, int64_t end, int64_t* row, int64_t* state
 ) noexcept nogil:
@@ -45,11 +98,7 @@ cdef inline int read_said(
     cdef int64_t at, behind, value
     cdef Items items
     cdef uint32_t field
-    if end - body < 4 or data[body] != 0x00 or data[body + 1] != 0x53:
-        return NOWHERE
-    if data[body + 3] != 0xC0 and data[body + 3] != 0xD0:
-        return NOWHERE
-    if compound(data, body + 3, end, &items) == NOWHERE or items.end != end:
+    if open_list(data, body, end, &items) == NOWHERE:
         return NOWHERE
     if items.count < 2 or items.count > DISPOSITION_FIELDS:
         return NOWHERE
@@ -115,19 +164,33 @@ cdef inline int64_t number_of(
 cdef inline int64_t collect_said(
     const uint8_t* data, int64_t size, const int64_t* table, int64_t first, int64_t last, Said* out
 ) noexcept nogil:
-    """Read the leading dispositions of frames first to last; how many were, NOWHERE when one does not lie in data."""
+    """Read the leading dispositions and flows of frames first to last; how many were, NOWHERE when one does not lie
+    in data."""
     cdef int64_t taken = 0, number
     cdef int64_t said[DISPOSITION_WIDTH]
     cdef int64_t state[STATE_WIDTH]
+    cdef int64_t flow[FLOW_WIDTH]
     cdef const int64_t* frame = table + first * FRAME_WIDTH
     cdef int64_t* row
     cdef bint is_new
     cdef int column
     while taken < last - first:
-        if frame[F_CODE] != DISPOSITION or frame[F_TYPE] != 0:
+        if (frame[F_CODE] != DISPOSITION and frame[F_CODE] != FLOW) or frame[F_TYPE] != 0:
             break
         if frame[F_BODY] < 0 or frame[F_END] < frame[F_BODY] or size < frame[F_END]:
             return NOWHERE
+        if frame[F_CODE] == FLOW:
+            if read_flow(data, frame[F_BODY], frame[F_END], flow) == NOWHERE or out.flow_count == out.most_flows:
+                break
+            flow[C_FRAME] = first + taken
+            flow[C_CHANNEL] = frame[F_CHANNEL]
+            row = out.flows + out.flow_count * FLOW_WIDTH
+            for column in range(FLOW_WIDTH):
+                row[column] = flow[column]
+            out.flow_count += 1
+            taken += 1
+            frame += FRAME_WIDTH
+            continue
         if read_said(data, frame[F_BODY], frame[F_END], said, state) == NOWHERE:
             break
         said[O_CHANNEL] = frame[F_CHANNEL]

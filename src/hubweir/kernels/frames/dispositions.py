@@ -1,6 +1,7 @@
-"""Read a row of dispositions at once, in plain Python: what a receiver that settles message by message says.
+"""Read a row of dispositions and flows at once, in plain Python: what receivers say that settle message by message.
 
 Receivers that work at several messages at a time settle them in any order; in the order of their ids they are few rows.
+Each grants credit in between, so that the dispositions of many links of one read have flows between them.
 """
 
 from __future__ import annotations
@@ -10,12 +11,22 @@ from itertools import pairwise
 
 from hubweir.kernels.buffers.tables import Readable, check_range, check_rows
 from hubweir.kernels.contract import (
+    C_CHANNEL,
+    C_CREDIT,
+    C_DELIVERY_COUNT,
+    C_DRAIN,
+    C_ECHO,
+    C_FRAME,
+    C_HANDLE,
+    C_NEXT_INCOMING,
+    C_WINDOW,
     DISPOSITION_WIDTH,
     F_BODY,
     F_CHANNEL,
     F_CODE,
     F_END,
     F_TYPE,
+    FLOW_WIDTH,
     FRAME_WIDTH,
     O_CHANNEL,
     O_FIRST,
@@ -35,8 +46,14 @@ from hubweir.kernels.contract import (
 from hubweir.kernels.frames.frames import boolean_of, uint_of
 from hubweir.kernels.messages.sections import LIST, Malformed, compound, skip_value
 
-DISPOSITION = 0x15
+FLOW, DISPOSITION = 0x13, 0x15
 DISPOSITION_FIELDS = 6
+# What a flow has to say, and what it may.
+LEAST_FLOW_FIELDS, FLOW_FIELDS = 4, 11
+# The columns of its fields, by their places; the others say nothing that anybody asks for.
+FLOW_COLUMNS = {
+    0: C_NEXT_INCOMING, 1: C_WINDOW, 4: C_HANDLE, 5: C_DELIVERY_COUNT, 6: C_CREDIT, 8: C_DRAIN, 9: C_ECHO,
+}  # fmt: skip
 MODULUS, HALF = 2**32, 2**31
 # The states that have an outcome of their own: without fields, in either form.
 PLAIN = {
@@ -47,18 +64,36 @@ PLAIN = {
 
 
 def collect_dispositions(
-    data: Readable, frames: array[int], first: int, last: int, rows: array[int], states: array[int]
-) -> tuple[int, int, int]:
-    """Read the leading dispositions in usual form; see contract.py."""
+    data: Readable,
+    frames: array[int],
+    first: int,
+    last: int,
+    rows: array[int],
+    states: array[int],
+    flows: array[int],
+) -> tuple[int, int, int, int]:
+    """Read the leading dispositions and flows in usual form; see contract.py."""
     view = memoryview(data)
     check_rows(frames, FRAME_WIDTH, first, last)
     room, taken, count = len(rows) // DISPOSITION_WIDTH, 0, 0
     kinds, most_kinds = 0, len(states) // STATE_WIDTH
+    flow_count, most_flows = 0, len(flows) // FLOW_WIDTH
     for index in range(first, last):
         frame = frames[index * FRAME_WIDTH : (index + 1) * FRAME_WIDTH]
-        if frame[F_CODE] != DISPOSITION or frame[F_TYPE] != 0:
+        if frame[F_CODE] not in (FLOW, DISPOSITION) or frame[F_TYPE] != 0:
             break
         check_range(frame[F_BODY], frame[F_END], len(view))
+        if frame[F_CODE] == FLOW:
+            try:
+                flow = _flow(view, frame[F_BODY], frame[F_END])
+            except Malformed:
+                break
+            if flow_count == most_flows:
+                break
+            flow[C_FRAME], flow[C_CHANNEL] = index, frame[F_CHANNEL]
+            flows[flow_count * FLOW_WIDTH : (flow_count + 1) * FLOW_WIDTH] = flow
+            flow_count, taken = flow_count + 1, taken + 1
+            continue
         try:
             said, state = _said(view, frame[F_BODY], frame[F_END])
         except Malformed:
@@ -83,7 +118,7 @@ def collect_dispositions(
             states[kinds * STATE_WIDTH : (kinds + 1) * STATE_WIDTH] = array("q", (index, *state))
             kinds += 1
         taken += 1
-    return taken, count, kinds
+    return taken, count, kinds, flow_count
 
 
 def merge_dispositions(rows: array[int], count: int) -> int:
@@ -137,10 +172,8 @@ def _number(data: memoryview, states: array[int], kinds: int, state: tuple[int, 
 
 def _said(data: memoryview, body: int, end: int) -> tuple[array[int], tuple[int, int]]:
     """The disposition row of a frame's body, and where its state lies; Malformed when it is in another form."""
-    if end - body < 4 or data[body] != 0x00 or data[body + 1] != 0x53 or data[body + 3] not in LIST:
-        raise Malformed
-    count, at, stop = compound(data, body + 3, end)
-    if not 2 <= count <= DISPOSITION_FIELDS or stop != end:
+    count, at, stop = _open(data, body, end)
+    if not 2 <= count <= DISPOSITION_FIELDS:
         raise Malformed
     row, state = array("q", [-1, -1, -1, 0, OUTCOME_NONE, -1]), (0, 0)
     for field in range(count):
@@ -164,6 +197,38 @@ def _said(data: memoryview, body: int, end: int) -> tuple[array[int], tuple[int,
     if (row[O_LAST] - row[O_FIRST]) % MODULUS >= HALF:
         raise Malformed
     return row, state
+
+
+def _open(data: memoryview, body: int, end: int) -> tuple[int, int, int]:
+    """How many fields the list of a frame's body has, and where they start and end; Malformed: in another form."""
+    if end - body < 4 or data[body] != 0x00 or data[body + 1] != 0x53 or data[body + 3] not in LIST:
+        raise Malformed
+    count, at, stop = compound(data, body + 3, end)
+    if stop != end:
+        raise Malformed
+    return count, at, stop
+
+
+def _flow(data: memoryview, body: int, end: int) -> array[int]:
+    """The flow row of a frame's body, but for frame and channel; Malformed when it is in another form."""
+    count, at, stop = _open(data, body, end)
+    if not LEAST_FLOW_FIELDS <= count <= FLOW_FIELDS:
+        raise Malformed
+    row = array("q", [-1] * FLOW_WIDTH)
+    row[C_DRAIN] = row[C_ECHO] = 0
+    for field in range(count):
+        behind = skip_value(data, at, stop)
+        null = data[at] == 0x40
+        if (null and 1 <= field < LEAST_FLOW_FIELDS) or (field == 10 and not null):
+            raise Malformed
+        if not null:
+            value = boolean_of(data, at) if field in (8, 9) else uint_of(data, at, behind)
+            if field in FLOW_COLUMNS:
+                row[FLOW_COLUMNS[field]] = value
+        at = behind
+    if at != stop:
+        raise Malformed
+    return row
 
 
 def _follows(before: array[int], said: array[int]) -> bool:

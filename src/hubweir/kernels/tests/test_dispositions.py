@@ -1,4 +1,7 @@
-"""A row of dispositions is read at once, and those that say the same of one delivery after the other are one."""
+"""Dispositions and flows are read at once, and those that say the same of one delivery after the other are one.
+
+Long because each field of both has legal forms, and others that are left to the engine.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from hypothesis import given
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.contract import (
     DISPOSITION_WIDTH,
+    FLOW_WIDTH,
     FRAME_WIDTH,
     OUTCOME_ACCEPTED,
     OUTCOME_NONE,
@@ -56,9 +60,9 @@ def numbered(
     """The same, and for each state that was numbered the frame that said it first, and its bytes."""
     stream = b"".join(frames)
     scanned, rows = table(len(frames), FRAME_WIDTH), table(room, DISPOSITION_WIDTH)
-    states = table(kinds, STATE_WIDTH)
+    states, flows = table(kinds, STATE_WIDTH), table(0, FLOW_WIDTH)
     assert kernels.scan_frames(stream, 0, len(stream), 65536, scanned)[0] == len(frames)
-    taken, count, found = kernels.collect_dispositions(stream, scanned, first, len(frames), rows, states)
+    taken, count, found, _ = kernels.collect_dispositions(stream, scanned, first, len(frames), rows, states, flows)
     width = DISPOSITION_WIDTH
     said = [short(rows[at * width : (at + 1) * width]) for at in range(count)]
     seen = [states[at * STATE_WIDTH : (at + 1) * STATE_WIDTH] for at in range(found)]
@@ -198,11 +202,86 @@ def test_frames_that_do_not_lie_in_the_bytes_are_refused(kernels: SimpleNamespac
     stream = said(0)
     scanned = table(1, FRAME_WIDTH)
     kernels.scan_frames(stream, 0, len(stream), 512, scanned)
-    rows, states = table(1, DISPOSITION_WIDTH), table(1, STATE_WIDTH)
+    rows, states, flows = table(1, DISPOSITION_WIDTH), table(1, STATE_WIDTH), table(1, FLOW_WIDTH)
     with pytest.raises(KernelRefusal):
-        kernels.collect_dispositions(stream[:-1], scanned, 0, 1, rows, states)
+        kernels.collect_dispositions(stream[:-1], scanned, 0, 1, rows, states, flows)
     with pytest.raises(KernelRefusal):
-        kernels.collect_dispositions(stream, scanned, 0, 2, rows, states)
+        kernels.collect_dispositions(stream, scanned, 0, 2, rows, states, flows)
+
+
+def flow(handle: bytes, *changes: tuple[int, bytes], fields: int = 10, channel: int = 0, wide: bool = False) -> bytes:
+    """A flow that grants a link 9 deliveries; some of its fields changed."""
+    values = [uint(3), uint(2048), uint(0), uint(77), handle, uint(5), uint(9), NULL, FALSE, FALSE, NULL]
+    for field, value in changes:
+        values[field] = value
+    return frame(channel, b"\x00\x53\x13" + compound(0xC0, values[:fields], wide=wide))
+
+
+def with_flows(
+    kernels: SimpleNamespace, *frames: bytes, room: int = 9
+) -> tuple[int, list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """How many frames were taken, and the rows of dispositions and of flows."""
+    stream = b"".join(frames)
+    scanned, rows = table(len(frames), FRAME_WIDTH), table(9, DISPOSITION_WIDTH)
+    flows = table(room, FLOW_WIDTH)
+    kernels.scan_frames(stream, 0, len(stream), 65536, scanned)
+    taken, count, _, granted = kernels.collect_dispositions(
+        stream, scanned, 0, len(frames), rows, table(2, STATE_WIDTH), flows
+    )
+    width = DISPOSITION_WIDTH
+    said = [short(rows[at * width : (at + 1) * width]) for at in range(count)]
+    return taken, said, [tuple(flows[at * FLOW_WIDTH : (at + 1) * FLOW_WIDTH]) for at in range(granted)]
+
+
+def test_flows_between_dispositions_are_rows_of_their_own(kernels: SimpleNamespace) -> None:
+    frames = [said(0), flow(uint(4)), said(1), flow(NULL, channel=2), flow(uint(7), (8, TRUE), (9, TRUE)), said(2)]
+    assert with_flows(kernels, *frames) == (
+        6,
+        [(1, 0, 2, 0, OUTCOME_ACCEPTED)],
+        [(1, 0, 3, 2048, 4, 5, 9, 0, 0), (3, 2, 3, 2048, -1, 5, 9, 0, 0), (4, 0, 3, 2048, 7, 5, 9, 1, 1)],
+    )
+
+
+def test_what_a_flow_leaves_out_is_absent(kernels: SimpleNamespace) -> None:
+    frames = [
+        flow(uint(1), fields=4),
+        flow(uint(300), (0, NULL), (1, b"\x43"), (5, NULL), (6, b"\x43"), (8, NULL), (9, b"\x56\x01"), fields=11),
+        flow(uint(1), (7, uint(8)), fields=8, wide=True),
+    ]
+    assert with_flows(kernels, *frames) == (
+        3, [], [(0, 0, 3, 2048, -1, -1, -1, 0, 0), (1, 0, -1, 0, 300, -1, 0, 0, 1), (2, 0, 3, 2048, 1, 5, 9, 0, 0)],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        flow(uint(1), fields=3),
+        flow(uint(1), (1, NULL)),
+        flow(uint(1), (2, NULL)),
+        flow(uint(1), (3, NULL)),
+        flow(uint(1), (3, b"\x50\x01")),
+        flow(b"\x53\x01"),
+        flow(uint(1), (7, TRUE)),
+        flow(uint(1), (8, uint(1))),
+        flow(uint(1), (9, b"\x56\x02")),
+        flow(uint(1), (10, b"\xc1\x01\x00"), fields=11),
+        frame(0, b"\x00\x53\x13" + compound(0xC0, [uint(1)] * 4) + b"\x40"),
+        frame(0, b"\x00\x53\x13" + compound(0xC0, [uint(1)] * 7 + [NULL] * 5)),
+        frame(0, b"\x00\x53\x13\xc0\x0a\x05\x52\x01\x52\x01\x52\x01\x52\x01\x70"),
+        frame(0, b"\x00\x53\x13"),
+        frame(0, b"\x00\x80\0\0\0\0\0\0\0\x13" + compound(0xC0, [uint(1)] * 4)),
+        frame(0, b"\x00\x53\x13" + compound(0xC0, [uint(1)] * 4), kind=1),
+    ],
+)
+def test_a_flow_in_another_form_is_left_to_the_engine(kernels: SimpleNamespace, other: bytes) -> None:
+    taken, rows, flows = with_flows(kernels, said(0), flow(uint(4)), other, said(1))
+    assert (taken, rows, [row[4] for row in flows]) == (2, [(1, 0, 0, 0, OUTCOME_ACCEPTED)], [4])
+
+
+def test_it_ends_where_the_next_flow_has_no_room(kernels: SimpleNamespace) -> None:
+    taken, rows, flows = with_flows(kernels, flow(uint(4)), said(0), flow(uint(5)), said(1), room=1)
+    assert (taken, rows, [row[4] for row in flows]) == (2, [(1, 0, 0, 0, OUTCOME_ACCEPTED)], [4])
 
 
 def merged(kernels: SimpleNamespace, *rows: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -317,6 +396,10 @@ def test_dispositions_are_read_alike(compiled: SimpleNamespace, seed: int) -> No
         stream += said(
             at, *kept, fields=rng.choice([6, 6, 5, 4, 2]), channel=rng.choice([0] * 9 + [1]), wide=rng.random() < 0.2
         )
+        if rng.random() < 0.3:
+            fields = rng.randrange(11)
+            change = fields, rng.choice([NULL, TRUE, FALSE, uint(0), uint(400), legal.random_value(rng)])
+            stream += flow(uint(rng.randrange(3)), change, fields=rng.choice([11, 10, 10, 7, 4, 3]))
         at = (at + rng.choice([1, 1, 1, 4, 2])) % 2**32
     if rng.random() < 0.4:
         stream = legal.mutated(rng, stream)
@@ -326,4 +409,5 @@ def test_dispositions_are_read_alike(compiled: SimpleNamespace, seed: int) -> No
     for first in range(rows + 1):
         room = table(rng.choice([1, 2, 9]), DISPOSITION_WIDTH)
         states = table(rng.choice([0, 1, 4]), STATE_WIDTH)
-        agreed(compiled, "collect_dispositions", stream, buffers[0], first, rows, room, states)
+        flows = table(rng.choice([0, 1, 4]), FLOW_WIDTH)
+        agreed(compiled, "collect_dispositions", stream, buffers[0], first, rows, room, states, flows)

@@ -1,7 +1,13 @@
+"""A read of many frames costs few calls, and means what its frames mean one by one.
+
+Long because each kind of stretch is held against its frames, sound and at fault.
+"""
+
 from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Any, TypeGuard
 
 import pytest
 
@@ -11,7 +17,7 @@ from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Release
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.security.protocol_header import AMQP_HEADER
 from hubweir.amqp.transport import read_frames
-from hubweir.amqp.transport.events import Closed, DeliveriesReceived, SessionEnded, Settled
+from hubweir.amqp.transport.events import Closed, CreditGranted, DeliveriesReceived, SessionEnded, Settled
 from hubweir.amqp.transport.performatives import Attach, Disposition, Flow
 from hubweir.amqp.transport.read_frames import LEAST_ROWS, ROWS_LIMIT
 from hubweir.amqp.transport.receiver_link import ReceiverLink
@@ -129,7 +135,7 @@ def test_dispositions_at_once_mean_what_they_mean_one_by_one(
             frames.append(raw(b""))
         at = (at + 1 if rng.random() < (0.3 if alike else 0.9) else rng.randrange(45)) % 45
     found = []
-    for kernel in (read_frames.collect_dispositions, lambda *call: (0, 0, 0)):
+    for kernel in (read_frames.collect_dispositions, lambda *call: (0, 0, 0, 0)):
         monkeypatch.setattr(read_frames, "collect_dispositions", kernel)
         side = two_receivers(host_answers=host_answers)
         begun, from_event = len(side.written), len(side.events)
@@ -247,7 +253,7 @@ def test_dispositions_of_two_sessions_at_once_mean_what_they_mean_one_by_one(
         said = Disposition(role=True, first=rng.randrange(45), state=state)
         frames.append(frame(said, channel=rng.choice(channels)))
     found = []
-    for kernel in (read_frames.collect_dispositions, lambda *call: (0, 0, 0)):
+    for kernel in (read_frames.collect_dispositions, lambda *call: (0, 0, 0, 0)):
         monkeypatch.setattr(read_frames, "collect_dispositions", kernel)
         side = two_sessions()
         begun, from_event = len(side.written), len(side.events)
@@ -287,6 +293,74 @@ def test_a_channel_without_a_session_ends_the_connection_behind_what_was_said_be
         [(0, place - 1)] if place else []
     )
     assert isinstance(last, Closed) and last.error is not None and "channel 3 " in last.error.description
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_flows_between_dispositions_mean_what_they_mean_one_by_one(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    rng, frames = Random(seed), []
+    handles = rng.choice([[0], [0, 1], [0, 1, None], [0, 1] * 20 + [9]])
+    for _ in range(rng.choice([2, 20, 60])):
+        channel = rng.choice([0, 0, 0, 5])
+        said: Flow | Disposition = Disposition(role=True, first=rng.randrange(45), state=Accepted())
+        if rng.random() < 0.5:
+            handle = rng.choice(handles) if channel == 0 else 0
+            said = replace(
+                flow_of(0), handle=handle, next_incoming_id=rng.choice([None, 3]),
+                incoming_window=rng.choice([0, 2048]), delivery_count=rng.choice([None, 10]),
+                link_credit=rng.choice([None, 0, 7, 50]), drain=rng.random() < 0.2, echo=rng.random() < 0.2,
+            )  # fmt: skip
+        frames.append(frame(said, channel=channel))
+    found = []
+    for kernel in (read_frames.collect_dispositions, lambda *call: (0, 0, 0, 0)):
+        monkeypatch.setattr(read_frames, "collect_dispositions", kernel)
+        side = two_sessions()
+        begun, from_event = len(side.written), len(side.events)
+        take(side, b"".join(frames))
+        reported, answered = settled_by(side, begun, from_event)
+        granted = [event.link.name for event in side.events[from_event:] if isinstance(event, CreditGranted)]
+        ends = [event.error for event in side.events if isinstance(event, Closed | SessionEnded)]
+        flows = [said for _, said in written(side.written[begun:]) if isinstance(said, Flow)]
+        links = [side.link(name) for name in ("down0", "down1", "other")]
+        left = [(link.credit, link.drain, link.session.window.remote_window) for link in links if is_sender(link)]
+        found.append((sorted(map(repr, reported)), sorted(map(repr, answered)), granted, ends, flows, left))
+    assert found[0] == found[1]
+
+
+def is_sender(link: object) -> TypeGuard[SenderLink]:
+    return isinstance(link, SenderLink)
+
+
+def test_flows_and_dispositions_of_many_links_in_turns_cost_one_call_of_the_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    side, calls, whole = two_receivers(host_answers=True), [], read_frames.collect_dispositions
+
+    def counted(*call: Any) -> tuple[int, int, int, int]:
+        calls.append(whole(*call))
+        return calls[-1]
+
+    monkeypatch.setattr(read_frames, "collect_dispositions", counted)
+    from_event = len(side.events)
+    frames = [
+        frame(Disposition(role=True, first=number, state=Accepted())) + frame(flow_of(number // 10 % 2))
+        for number in range(15)
+    ]
+    take(side, b"".join(frames))
+    assert calls == [(30, 1, 0, 15)]
+    settled = [(each.first_id, each.last_id) for each in side.events[from_event:] if isinstance(each, Settled)]
+    assert settled == [(0, 9), (10, 14)]
+
+
+@pytest.mark.parametrize("place", [1, 4])
+def test_a_flow_for_a_link_that_is_none_ends_the_session_behind_what_was_said_before_it(place: int) -> None:
+    side = two_receivers(host_answers=True)
+    from_event = len(side.events)
+    frames = [frame(Disposition(role=True, first=number, state=Accepted())) for number in range(8)]
+    frames.insert(place, frame(flow_of(7)))
+    take(side, b"".join(frames))
+    *events, last = side.events[from_event:]
+    assert [(event.first_id, event.last_id) for event in events if isinstance(event, Settled)] == [(0, place - 1)]
+    assert isinstance(last, SessionEnded) and last.error is not None and "handle 7 " in last.error.description
 
 
 def test_dispositions_behind_our_close_are_dropped_whatever_their_channel() -> None:
