@@ -96,6 +96,8 @@ class Fragments:
 
     def of_token(self, token: bytes) -> FragmentPlace | None:
         """Where the lock of a token is, if anywhere; None: no fragment gives such tokens."""
+        if not self.is_partitioned:
+            return self.places[0]
         return self._numbered(fragment_of(int.from_bytes(token[:NUMBER_BYTES], "big")))
 
     def _numbered(self, number: int) -> FragmentPlace | None:

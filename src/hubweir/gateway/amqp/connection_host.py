@@ -90,7 +90,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             process=process.transactions_budget,
             endings=process.transaction_endings,
         )
-        self.settlements = TurnSettlements()
+        self.settlements = TurnSettlements(itself)
         self.writing_paused = False
         self.is_over = False
         self._deadlines = ConnectionDeadlines(itself)

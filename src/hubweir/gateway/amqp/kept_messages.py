@@ -34,6 +34,11 @@ class KeptMessages:
         self._taken = self.count if are_taken else 0
 
     @property
+    def size_bytes(self) -> int:
+        """About the bytes of all of them, those included that came with them and were sent."""
+        return len(self._run)
+
+    @property
     def _end(self) -> int:
         """The row behind the last one."""
         return self._next + self.count

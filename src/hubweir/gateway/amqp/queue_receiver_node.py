@@ -103,6 +103,7 @@ class QueueReceiverNode(Node):
         self._wait_timer: Timer | None = None  # while a session is waited for
         self._used_up_ms = -1  # when the credit was, on the monotonic clock; -1: it is not
         self._is_pumping = False
+        self._lacks_room = False  # there is credit beyond what may be unsettled
         self.session_id: str | None = None
 
     def _made_parts(self) -> list[ReceiverPart]:
@@ -152,7 +153,7 @@ class QueueReceiverNode(Node):
             return
         for each in ranges:
             self.host.settlements.add(self, self._place_of(each), spoken, each, waits=not event.settled)
-        self.host.finish_later(self)
+        self._go_on_where_full()
 
     def _settled_in(self, event: Settled, state: TransactionalState, ranges: list[SentRange]) -> None:
         """The settlement is part of a transaction: it is answered now, and done at the commit."""
@@ -170,7 +171,12 @@ class QueueReceiverNode(Node):
             if not event.settled:
                 answer = TransactionalState(txn_id=txn_id, outcome=spoken.answer)
                 self.link.answer([(event.first_id, event.last_id)], answer)
-        self.host.finish_later(self)
+        self._go_on_where_full()
+
+    def _go_on_where_full(self) -> None:
+        """Go on at the end of this turn, where more messages could go out but for those that were not settled."""
+        if self._lacks_room:
+            self.host.finish_later(self)
 
     def _place_of(self, sent: SentRange) -> FragmentPlace:
         """The fragment that these deliveries came from: their tokens say which."""
@@ -312,6 +318,7 @@ class QueueReceiverNode(Node):
                 pass
         finally:
             self._is_pumping = False
+        self._lacks_room = self._room < self.link.credit
         if self._slow_timer is None and self._state is ReceiverState.READY and self._parts.is_due:
             self._slow_timer = self.host.env.call_later(SLOW_MS, self._go_on_without_slow)
         self.host.wake()
@@ -346,7 +353,7 @@ class QueueReceiverNode(Node):
         return False
 
     def _send(self, part: ReceiverPart) -> bool:
-        room = self.host.share.left_bytes(self.host.link_settings.read_bytes)
+        room = self.host.share.left_bytes(part.kept.size_bytes)
         if room <= 0:
             self.host.share.wait(self)
             return False
@@ -387,7 +394,10 @@ class QueueReceiverNode(Node):
     # Settling
 
     def settlements_answered(self, settling: Settling, answer: Answer) -> None:
-        """See SettlingUser: the broker's word about what was settled, for the receiver, where it waits for it."""
+        """See SettlingUser: the broker's word about what was settled, for the receiver, where it waits for it.
+
+        Where all is done TurnSettlements tells it, of many links at once.
+        """
         if self._state is ReceiverState.OVER:
             return
         if isinstance(answer, MessagesSettled):

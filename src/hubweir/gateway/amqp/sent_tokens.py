@@ -11,6 +11,8 @@ from array import array
 from dataclasses import dataclass
 from sys import byteorder
 
+from msgspec import Struct
+
 from hubweir.amqp.transport.serial_number import add_serial, distance
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
 from hubweir.queue.settle_outcome import TOKEN_BYTES
@@ -25,9 +27,12 @@ class _Stretch:
     count: int
     left: int
 
+    def is_all(self, first_id: int, last_id: int) -> bool:
+        """Whether these are its deliveries, and none of them is settled."""
+        return self.first_id == first_id and self.left == self.count == distance(last_id, first_id) + 1
 
-@dataclass(frozen=True, slots=True)
-class SentRange:
+
+class SentRange(Struct, frozen=True):
     """Deliveries that were sent together: first_id to last_id, both included, and their tokens."""
 
     first_id: int
@@ -56,6 +61,10 @@ class SentTokens:
 
         All of them were sent on this link and were not settled before, as the engine reports settlements.
         """
+        oldest = self._stretches[0] if self._stretches else None
+        if oldest is not None and oldest.is_all(first_id, last_id):  # as nearly always
+            del self._stretches[0]
+            return [SentRange(first_id, last_id, oldest.tokens)]
         found: list[SentRange] = []
         is_used_up = False
         wanted = missing = distance(last_id, first_id) + 1

@@ -30,9 +30,12 @@ DETAIL_LIMIT_CHARACTERS = 4_096
 _RUN = re.compile(rb"(.)\1*", re.DOTALL)  # of one byte
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Spoken:
-    """A settlement, and the state that the receiver is answered with when it is done."""
+    """A settlement, and the state that the receiver is answered with when it is done.
+
+    Those without details are few, each is one object, and so compares as fast as one.
+    """
 
     outcome: SettleOutcome
     details: SettleDetails | None
@@ -41,6 +44,15 @@ class Spoken:
 
 _COMPLETE = Spoken(SettleOutcome.COMPLETE, None, Accepted())
 _RELEASE = Spoken(SettleOutcome.RELEASE, None, Released())
+_MODIFIED = {
+    (failed, undeliverable): Spoken(
+        SettleOutcome.DEFER if undeliverable else SettleOutcome.ABANDON,
+        None,
+        Modified(delivery_failed=failed, undeliverable_here=undeliverable),
+    )
+    for failed in (False, True)
+    for undeliverable in (False, True)
+}
 
 
 @dataclass(slots=True)
@@ -51,13 +63,18 @@ class Settling:
     tokens: bytearray = field(default_factory=bytearray)
     spans: list[tuple[int, int, bool]] = field(default_factory=list)
 
+    @property
+    def waiting(self) -> list[DeliveryRange]:
+        """The deliveries of which the receiver waits to hear."""
+        return [DeliveryRange(first_id, last_id) for first_id, last_id, waits in self.spans if waits]
+
     def ranges_by_code(self, codes: bytes) -> dict[int, list[DeliveryRange]]:
         """The deliveries of which the receiver waits to hear, by the code that their settlement was answered with.
 
         codes: one for each token. Locks that are lost were mostly taken together: a step for each run of one code.
         """
         if not any(codes):
-            return {SETTLED: [DeliveryRange(first_id, last_id) for first_id, last_id, waits in self.spans if waits]}
+            return {SETTLED: self.waiting}
         found: dict[int, list[DeliveryRange]] = {}
         at = 0
         for first_id, last_id, waits in self.spans:
@@ -110,10 +127,9 @@ def encode_properties(properties: dict[str, object]) -> bytes:
 
 
 def _modified(state: Modified) -> Spoken:
+    plain = _MODIFIED[state.delivery_failed, state.undeliverable_here]
     properties = encode_properties(_plain(state.message_annotations or {}))
-    details = SettleDetails(properties=properties) if properties else None
-    answer = Modified(delivery_failed=state.delivery_failed, undeliverable_here=state.undeliverable_here)
-    return Spoken(SettleOutcome.DEFER if state.undeliverable_here else SettleOutcome.ABANDON, details, answer)
+    return Spoken(plain.outcome, SettleDetails(properties=properties), plain.answer) if properties else plain
 
 
 def _plain(values: Mapping[Symbol, object]) -> dict[str, object]:

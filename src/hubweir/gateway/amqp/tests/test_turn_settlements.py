@@ -9,6 +9,7 @@ import pytest
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.message import Properties
 from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Rejected
+from hubweir.amqp.transport.events import Answered
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.fragment import SettleMessages
 from hubweir.broker.commands.process import Refusal
@@ -27,9 +28,9 @@ def world() -> World:
     return queue_world()
 
 
-def links_with_messages(peer: Peer, count: int, each: int = 1) -> list[Any]:
+def links_with_messages(peer: Peer, count: int, each: int = 1, session: Any = None) -> list[Any]:
     """Links that have got so many messages each, one link behind the other: delivery ids go on from link to link."""
-    links = [peer.receiver("orders", **PEEK_LOCK) for _ in range(count)]
+    links = [peer.receiver("orders", session=session, **PEEK_LOCK) for _ in range(count)]
     send(peer, *(b"%d" % number for number in range(count * each)))
     for link in links:
         link.grant(each)
@@ -52,11 +53,11 @@ def _short(state: Any) -> str:
     return type(state).__name__.lower() if error is None else str(error.condition)
 
 
-def test_links_of_a_connection_share_a_command_and_each_is_answered_for_its_own(world: World, peer: Peer) -> None:
+def test_links_of_a_connection_share_a_command_and_what_all_hear_is_said_at_once(world: World, peer: Peer) -> None:
     a, b, c = links_with_messages(peer, 3, each=2)
     said = [(a, 0, 1, Accepted()), (b, 2, 2, Accepted()), (c, 4, 5, Accepted()), (b, 3, 3, Modified())]
     assert settle_together(peer, said) == [
-        (0, 1, "accepted"), (2, 2, "accepted"), (3, 3, "modified"), (4, 5, "accepted"),
+        (0, 2, "accepted"), (3, 3, "modified"), (4, 5, "accepted"),
     ]  # fmt: skip
     assert [len(command.tokens) // 16 for command in world.gate.sent(SettleMessages)] == [5, 1]
     assert counts(world).active == 1
@@ -71,6 +72,39 @@ def test_a_lock_that_is_lost_is_told_to_its_link_alone(world: World, peer: Peer)
     said = [(late, 1, 1, Accepted()), (early, 0, 0, Accepted()), (latest, 2, 2, Accepted())]
     assert settle_together(peer, said) == [(0, 0, lost), (1, 1, "accepted"), (2, 2, "accepted")]
     assert counts(world).active == 1
+
+
+def test_abandoned_messages_are_answered_as_each_receiver_said(world: World, peer: Peer) -> None:
+    a, b, c = links_with_messages(peer, 3)
+    failed, only = Modified(delivery_failed=True), Modified()
+    begun = len(peer.came)
+    for link, number, state in ((a, 0, failed), (b, 1, only), (c, 2, failed)):
+        link.settle(number, number, state, settled=False)
+    peer.run()
+    assert sorted(answers(peer, begun)) == [(0, 0, failed), (1, 1, only), (2, 2, failed)]
+    assert [len(command.tokens) // 16 for command in world.gate.sent(SettleMessages)] == [2, 1]
+
+
+def test_links_of_two_sessions_hear_it_each_on_theirs(world: World, peer: Peer) -> None:
+    other = peer.endpoint.begin_session()
+    here, there = links_with_messages(peer, 2), links_with_messages(peer, 2, session=other)
+    said = [(link, number, number, Accepted()) for links in (here, there) for number, link in enumerate(links)]
+    from_event = len(peer.side.events)
+    assert settle_together(peer, said) == [(0, 1, "accepted"), (0, 1, "accepted")]
+    assert len(world.gate.sent(SettleMessages)) == 1
+    heard = [each.link for each in peer.side.events[from_event:] if isinstance(each, Answered)]
+    assert sorted(heard, key=id) == sorted([*here, *there], key=id)
+
+
+def test_a_link_that_is_over_and_one_that_does_not_wait_hear_nothing(world: World, peer: Peer) -> None:
+    a, b, c, d = links_with_messages(peer, 4)
+    begun = len(peer.came)
+    for number, link in enumerate((a, b, c, d)):
+        link.settle(number, number, Accepted(), settled=link is c)
+    b.detach()
+    peer.run()
+    assert [(first, last) for first, last, _ in answers(peer, begun)] == [(0, 0), (3, 3)]
+    assert counts(world).active == 0
 
 
 def test_what_a_link_says_beside_its_outcome_is_its_own_command(world: World, peer: Peer) -> None:
@@ -94,7 +128,7 @@ def test_a_command_that_is_full_goes_and_another_one_begins(
     monkeypatch.setattr(turn_settlements, "TOGETHER_BYTES", 3 * 16)
     links = links_with_messages(peer, 5)
     said = [(link, number, number, Accepted()) for number, link in enumerate(links)]
-    assert settle_together(peer, said) == [(number, number, "accepted") for number in range(5)]
+    assert settle_together(peer, said) == [(0, 2, "accepted"), (3, 4, "accepted")]
     assert [len(command.tokens) // 16 for command in world.gate.sent(SettleMessages)] == [3, 2]
 
 
