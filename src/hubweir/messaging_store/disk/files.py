@@ -32,6 +32,9 @@ SMALL_BYTES = 4096
 # POSIX promises at least 16, Linux takes 1,024 buffers in one call.
 _BUFFERS_PER_WRITE = min(1024, os.sysconf("SC_IOV_MAX") if hasattr(os, "sysconf") else 16)
 _ZEROS = bytes(1024 * 1024)
+# The flag of a write that is synced when it returns, which is a third faster than two calls; 0: not on this system.
+SYNCED_WRITE = getattr(os, "RWF_DSYNC", 0)
+_NO_SUCH_CALL = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
 class _Descriptor:
@@ -168,9 +171,11 @@ class SystemFile:
     def write_and_sync(self, position: int, buffers: Sequence[Buffer]) -> None:
         held = self._take()
         try:
+            is_clean = held.writes == held.synced_writes
             held.writes += 1
-            write_all(held.fd, position, buffers)
-            _sync(held, self.path)
+            if not (is_clean and _write_synced(held, self.path, position, buffers)):
+                write_all(held.fd, position, buffers)
+                _sync(held, self.path)
         finally:
             self._descriptors.give(held)
 
@@ -224,6 +229,29 @@ def write_all(fd: int, position: int, buffers: Sequence[Buffer]) -> None:
             first += 1
         if written:
             views[first] = views[first][written:]
+
+
+def _write_synced(held: _Descriptor, path: str, position: int, buffers: Sequence[Buffer]) -> bool:
+    """Write and sync in one call of the system, where all that was written before is synced; False: it cannot.
+
+    What is wrong with it, but for a lack of space, may have been wrong with its sync: SyncFailed. Without space nothing
+    but this write can be lost.
+    """
+    views, writes = [memoryview(buffer).cast("B") for buffer in buffers if len(buffer)], held.writes
+    if not SYNCED_WRITE or len(views) > _BUFFERS_PER_WRITE:
+        return False
+    try:
+        written = os.pwritev(held.fd, views, position, SYNCED_WRITE)
+    except OSError as error:
+        if error.errno in _NO_SUCH_CALL:
+            return False
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise SyncFailed(error.errno, error.strerror, path) from error
+    if written < sum(map(len, views)):
+        return False
+    held.synced_writes = writes
+    return True
 
 
 def _sync(held: _Descriptor, path: str) -> None:

@@ -1,4 +1,7 @@
-"""SystemFiles on a real folder; what the system does badly is done to `os` by hand."""
+"""SystemFiles on a real folder; what the system does badly is done to `os` by hand.
+
+Long because each call of the system is tried as it works and as it fails.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import errno
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hubweir.env import SyncFailed
 from hubweir.errors import StoreError, StoreLocked
-from hubweir.messaging_store.disk.files import SystemFiles, write_all
+from hubweir.messaging_store.disk import files as module
+from hubweir.messaging_store.disk.files import SYNCED_WRITE, SystemFile, SystemFiles, write_all
 from hubweir.messaging_store.disk.whole_file import write_whole
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.testing.answers import made_log, runs_of
@@ -93,10 +98,118 @@ def test_a_failed_sync_has_its_own_error(files: SystemFiles, monkeypatch: pytest
 
     monkeypatch.setattr(os, "fdatasync", fail)
     monkeypatch.setattr(os, "fsync", fail)
+    monkeypatch.setattr(module, "SYNCED_WRITE", 0)
     for call in (file.sync, lambda: file.write_and_sync(0, [b"x"]), lambda: files.sync_folder("")):
         with pytest.raises(SyncFailed) as caught:
             call()
         assert caught.value.errno == errno.EIO
+
+
+class Calls:
+    """The calls of the system that write and sync, in their order; the first synced writes fail or fall short."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, error: int = 0, most: int = 1 << 20) -> None:
+        self.made: list[str] = []
+        self._error, self._most = error, most
+        self._pwritev, self._fdatasync = os.pwritev, os.fdatasync
+        monkeypatch.setattr(os, "pwritev", self._write)
+        monkeypatch.setattr(os, "fdatasync", self._sync)
+
+    def _write(self, fd: int, buffers: list[memoryview], position: int, flags: int = 0) -> int:
+        self.made.append("synced write" if flags == os.RWF_DSYNC else "write")
+        if flags and self._error:
+            raise OSError(self._error, "planted")
+        return self._pwritev(fd, [b"".join(buffers)[: self._most if flags else None]], position)
+
+    def _sync(self, fd: int) -> None:
+        self.made.append("sync")
+        self._fdatasync(fd)
+
+
+needs_synced_writes = pytest.mark.skipif(not SYNCED_WRITE, reason="this system has no synced writes")
+
+
+@needs_synced_writes
+def test_what_is_written_behind_synced_bytes_is_synced_by_its_own_call(
+    files: SystemFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, calls = files.open("f", create=True), Calls(monkeypatch)
+    file.write_and_sync(0, [b"abc", b"de"])
+    file.write_and_sync(5, [b"f"])
+    assert calls.made == ["synced write", "synced write"] and file.read(0, 9) == b"abcdef"
+
+
+@needs_synced_writes
+@pytest.mark.parametrize("dirty", [lambda file: file.write(9, [b"x"]), lambda file: file.reserve(99)])
+def test_bytes_that_are_not_synced_yet_are_synced_with_the_next(
+    files: SystemFiles, monkeypatch: pytest.MonkeyPatch, dirty: Callable[[SystemFile], None]
+) -> None:
+    file = files.open("f", create=True)
+    dirty(file)
+    calls = Calls(monkeypatch)
+    file.write_and_sync(0, [b"abc"])
+    file.write_and_sync(3, [b"d"])
+    assert calls.made == ["write", "sync", "synced write"] and file.read(0, 4) == b"abcd"
+
+
+@needs_synced_writes
+@pytest.mark.parametrize("error", [errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS])
+def test_a_system_without_synced_writes_writes_then_syncs(
+    files: SystemFiles, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    file, calls = files.open("f", create=True), Calls(monkeypatch, error=error)
+    file.write_and_sync(0, [b"abc"])
+    assert calls.made == ["synced write", "write", "sync"] and file.read(0, 9) == b"abc"
+
+
+@needs_synced_writes
+def test_a_synced_write_that_falls_short_and_one_of_very_many_buffers_are_written_then_synced(
+    files: SystemFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, calls = files.open("f", create=True), Calls(monkeypatch, most=2)
+    file.write_and_sync(0, [b"abc"])
+    assert calls.made == ["synced write", "write", "sync"] and file.read(0, 9) == b"abc"
+    calls.made.clear()
+    file.write_and_sync(0, [b"%d," % number for number in range(5000)])
+    assert set(calls.made[:-1]) == {"write"} and calls.made[-1] == "sync"
+    assert file.read(0, 1 << 20) == b"".join(b"%d," % number for number in range(5000))
+
+
+@needs_synced_writes
+def test_a_synced_write_fails_as_a_sync_but_where_there_is_no_space(
+    files: SystemFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = files.open("f", create=True)
+    with monkeypatch.context() as patched, pytest.raises(SyncFailed) as failed:
+        Calls(patched, error=errno.EIO)
+        file.write_and_sync(0, [b"abc"])
+    assert failed.value.errno == errno.EIO
+    file.sync()
+    with monkeypatch.context() as patched, pytest.raises(OSError) as full:
+        Calls(patched, error=errno.ENOSPC)
+        file.write_and_sync(0, [b"abc"])
+    assert not isinstance(full.value, SyncFailed) and full.value.errno == errno.ENOSPC
+    calls = Calls(monkeypatch)
+    file.write_and_sync(0, [b"abc"])
+    assert calls.made == ["write", "sync"]  # nobody knows what the one before left
+
+
+@needs_synced_writes
+def test_a_write_during_a_synced_write_is_not_covered_by_it(
+    files: SystemFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, calls, write = files.open("f", create=True), Calls(monkeypatch), os.pwritev
+
+    def slow(fd: int, buffers: list[memoryview], position: int, flags: int = 0) -> int:
+        monkeypatch.setattr(os, "pwritev", write)
+        file.write(9, [b"meanwhile"])
+        return write(fd, buffers, position, flags)
+
+    monkeypatch.setattr(os, "pwritev", slow)
+    file.write_and_sync(0, [b"abc"])
+    calls.made.clear()
+    file.write_and_sync(3, [b"d"])
+    assert calls.made == ["write", "sync"]
 
 
 def test_space_is_set_aside_and_given_back(files: SystemFiles) -> None:
