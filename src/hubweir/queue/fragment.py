@@ -7,7 +7,7 @@ loop, `turn(times)`; and behind every turn one deadline at `next_deadline_ms`, w
 
 A state is what the log says (fragment_state.py), and every change is answered when it is durable. Locks live in memory
 alone. After a crash a fragment is its snapshot and what the log holds behind it; every message that was locked is
-active again and counts as delivered once more.
+active again and counts as delivered once more, but for deliveries of the last moment (Log.append, is_awaited).
 
 Long because this page is what owners read: each call says what it promises, and hands it to the part that does it.
 """

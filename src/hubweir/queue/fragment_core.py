@@ -2,6 +2,7 @@
 
 Operations of one turn are gathered and appended as one run. What is on its way is marked in the rows, so that nobody
 settles or locks it again; it changes the state when it is visible, and a refused append takes the marks away.
+Long because what is gathered, on its way and refused is one list in three states.
 """
 
 from __future__ import annotations
@@ -145,7 +146,9 @@ class FragmentCore:
             return
         self._under_way[number] = operations
         run = pack_operations(self.encoded(operations))
-        self.append(run, times, partial(self._logged, number, dones))
+        # Nobody waits for counts of deliveries: they go with what follows them, mostly a settlement.
+        is_awaited = bool(dones) or number <= self._awaited_run
+        self.append(run, times, partial(self._logged, number, dones), is_awaited=is_awaited)
 
     def flush_all(self, times: Times) -> None:
         """The same; counts that the log refused go with it, whenever it refused them. See `lacks_counts`."""
@@ -162,8 +165,15 @@ class FragmentCore:
         """The records of these operations in this fragment's log."""
         return [self._log_prefix + encode_operation(each) for each in operations]
 
-    def append(self, run: bytearray, times: Times, on_done: Callable[[Appended | Refused], None]) -> None:
-        """Append a run; a refusal at once is told in the same way as a later one."""
+    def append(
+        self,
+        run: bytearray,
+        times: Times,
+        on_done: Callable[[Appended | Refused], None],
+        *,
+        is_awaited: bool = True,
+    ) -> None:
+        """Append a run; a refusal at once is told in the same way as a later one. is_awaited: see Log.append."""
         size = len(run)
         self.bytes_under_way += size
 
@@ -179,7 +189,7 @@ class FragmentCore:
             on_done(outcome)
 
         try:
-            appended = self.log.append(run, now_ms=times.stamp_ms, on_done=answered)
+            appended = self.log.append(run, now_ms=times.stamp_ms, on_done=answered, is_awaited=is_awaited)
             self._times_under_way.append(appended.enqueued_time_ms)
         except StoreError as error:
             done(Refused(error))
@@ -221,6 +231,7 @@ class FragmentCore:
 
     def await_run(self) -> int:
         """The number of the newest run, on its way or still gathered; there is a turn when it is decided."""
+        self.log.hurry()
         self._awaited_run = self._last_run + bool(self._gathered or self._joined)
         return self._awaited_run
 

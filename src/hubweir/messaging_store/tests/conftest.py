@@ -70,10 +70,10 @@ class Bench:
         self.log = made_log(self.env, self.store, LOG_ID, durability=self.durability)
         return self.log
 
-    def append(self, *messages: bytes, wait_ms: int = 50) -> Appended:
+    def append(self, *messages: bytes, wait_ms: int = 50, is_awaited: bool = True) -> Appended:
         """One batch; wait_ms=0 leaves the loop turn open."""
-        now_ms = self.store.clock.stamp_ms()
-        appended = self.log.append(events(list(messages)), now_ms=now_ms, on_done=self.outcomes.append)
+        now_ms, done = self.store.clock.stamp_ms(), self.outcomes.append
+        appended = self.log.append(events(list(messages)), now_ms=now_ms, on_done=done, is_awaited=is_awaited)
         if wait_ms:
             self.env.run_for(wait_ms)
         return appended

@@ -14,7 +14,7 @@ import pytest
 
 from hubweir.env import Lane
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
-from hubweir.messaging_store.log import Refused
+from hubweir.messaging_store.log import UNAWAITED_MS, Refused
 from hubweir.queue.changed_properties import CHANGES_LIMIT_BYTES
 from hubweir.queue.settle_outcome import LOCK_LOST, SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
@@ -321,7 +321,7 @@ def test_a_delivery_that_the_log_refused_is_counted_before_it_is_taken_back(
     """In the other order a replay would take it from nothing, and count it then."""
     bench.send("a")
     bench.env.files.plan(Fault.ENOSPC)
-    got = bench.receive(wait_ms=20)
+    got = bench.receive(wait_ms=20 + UNAWAITED_MS)
     assert bench.settle(got, outcome, wait_ms=5_000) == [SETTLED]
     bench.restart()
     (left,) = bench.peek(sub_queue=SubQueue.DEAD_LETTERS if outcome is SettleOutcome.DEAD_LETTER else SubQueue.MAIN)
@@ -373,7 +373,7 @@ def test_releases_behind_a_count_that_the_log_refused_are_answered(bench: QueueB
     """Two refusals, one behind the other: nobody waits without end, and nothing counts."""
     bench.send("a", "b")
     bench.env.files.plan(Fault.ENOSPC)
-    first, second = bench.receive(wait_ms=20)
+    first, second = bench.receive(wait_ms=20 + UNAWAITED_MS)
     assert bench.settle([first], SettleOutcome.RELEASE, wait_ms=50) == [SETTLED]
     assert bench.settle([second], SettleOutcome.RELEASE, wait_ms=50) == [SETTLED]
     bench.restart()
