@@ -8,6 +8,7 @@ from hubweir.errors import ServiceError
 from hubweir.queue.fragment import FragmentReceiver
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench
+from hubweir.testing.simulated_env import SimulatedEnv
 
 
 class SessionBench(QueueBench):
@@ -15,9 +16,10 @@ class SessionBench(QueueBench):
 
     lost: list[tuple[str | None, ServiceError]]
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, env: SimulatedEnv | None = None, **settings: Any) -> None:
         self.lost = []
-        super().__init__(FragmentSettings(requires_session=True, lock_duration_ms=10_000, **settings))
+        settled = FragmentSettings(requires_session=True, lock_duration_ms=10_000, **settings)
+        super().__init__(settled, env=env or SimulatedEnv(7))
 
     def accept(self, session_id: str | None = None, *, wait_ms: int = 0) -> FragmentReceiver:
         answers: list[Any] = []

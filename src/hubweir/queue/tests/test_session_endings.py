@@ -15,6 +15,7 @@ from hubweir.queue.tests.conftest import DELETE, PEEK_LOCK, bodies, opened
 from hubweir.queue.tests.session_bench import SessionBench, set_state
 from hubweir.queue.transaction import TransactedSettlement, commit
 from hubweir.testing.memory_faults import Fault
+from hubweir.testing.simulated_env import SimulatedEnv
 
 BLUE = SettleDetails(properties=b"\xc1\x0f\x02\xa1\x06colour\xa1\x04blue")
 
@@ -45,6 +46,26 @@ def ask(sessions: SessionBench, receiver: FragmentReceiver) -> list[Any]:
     answers: list[Any] = []
     sessions.fragment.receive(receiver, max_count=10, max_bytes=1 << 20, on_done=answers.append)
     return answers
+
+
+@pytest.mark.parametrize("is_within_the_answer", [False, True])
+def test_the_end_of_a_session_waits_for_its_counts_no_longer_than_a_round_takes(is_within_the_answer: bool) -> None:
+    """Nobody waits for counts of deliveries, which go into the log some time later; but now somebody does."""
+    sessions = SessionBench(env=SimulatedEnv(7, slowest_ms=0))
+    sessions.send("a", session="s")
+    holder = sessions.accept("s")
+
+    def came(answer: object) -> None:
+        if is_within_the_answer:
+            sessions.fragment.close_receiver(holder)
+
+    sessions.fragment.receive(holder, max_count=1, max_bytes=1 << 20, on_done=came)
+    sessions.run_for(0 if is_within_the_answer else 2)
+    sessions.fragment.close_receiver(holder)
+    answers = accept(sessions, "s")
+    sessions.run_for(2)
+    assert isinstance(answers[0], FragmentReceiver)
+    assert [each.deliveries for each in sessions.receive(answers[0])] == [1]
 
 
 def test_nothing_behind_a_message_is_given_while_its_abandon_is_on_its_way(sessions: SessionBench) -> None:
