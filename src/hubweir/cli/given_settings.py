@@ -22,7 +22,7 @@ from hubweir.config.sources import TYPES, load_given
 SECTIONS = {
     "Every day": (
         "config", "data", "host", "port", "key", "namespace", "profile", "emulator_config", "throughput_units",
-        "portal", "metrics", "log_level", "log_format",
+        "portal", "metrics", "traces", "log_level", "log_format",
     ),
     "Names and further namespaces": ("hostname", "further_namespace"),
     "Rights and TLS": (

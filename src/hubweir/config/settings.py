@@ -118,6 +118,11 @@ class Settings(GatewayLimits, PortLimits, StoreLimits, UnitsLimits):
         "who may read /metrics: off (there is none), open (who reaches a port), token (who may manage); auto is open "
         "where every host is a loopback address, else token",
     )
+    traces: str = setting(
+        "",
+        "URL of an OpenTelemetry collector that gets spans of what clients trace, such as "
+        "http://127.0.0.1:4318/v1/traces; empty: nothing is traced",
+    )
 
     # Throughput units
     throughput_units: int = setting(

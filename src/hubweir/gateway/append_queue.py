@@ -24,6 +24,7 @@ from hubweir.env import Env
 from hubweir.errors import INTERNAL_ERROR
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.gateway.brokers import OnAnswer
+from hubweir.gateway.tracing import Trace, Tracer
 from hubweir.throughput_unit.admission import Admitted
 
 logger = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ class PendingAppend(Struct):
     began_s: float = 0.0
     clock: Callable[[], float] | None = None
     latency: Latency | None = None
+    trace: Trace | None = None  # of what clients trace in it
 
     def answered(self, answer: Answer) -> None:
         """Give back what it cost for nothing, and tell each submitter, whatever happens to one of them. The first
@@ -94,6 +96,8 @@ class PendingAppend(Struct):
             took_s = self.clock() - self.began_s
             latency.sum_s += took_s
             latency.buckets[int(took_s * 1e6).bit_length()] += 1
+        if self.trace is not None and submissions:
+            self.trace.ended(answer.condition.symbol if isinstance(answer, Refusal) else "")
         for submission in submissions:
             try:
                 submission.submitter.answered(submission, answer)
@@ -171,6 +175,8 @@ class LogQueue(Generic[Store]):
         size_bytes, self._size_bytes = self._size_bytes, 0
         place, events = self.place, self.run.events
         run = self.run.take()
+        if self._queue.tracer is not None:
+            pending.trace = self._queue.tracer.sends(place.entity, run, self._began_s)
         try:
             self._queue.append(place.broker, place.store(run, events, size_bytes), pending)
         except Exception:
@@ -185,6 +191,7 @@ class AppendQueue(Generic[Store]):
 
     append: takes each run to its broker, and may refuse it instead (NamespaceUnits.append). run_limit_bytes: a run that
     holds payloads of so many bytes is submitted at once. names_keys: of the runs (OpenRun). latency: of accepted runs.
+    tracer: None where nothing is traced.
     """
 
     def __init__(
@@ -195,10 +202,12 @@ class AppendQueue(Generic[Store]):
         run_limit_bytes: int,
         latency: Latency,
         names_keys: bool = True,
+        tracer: Tracer | None = None,
     ) -> None:
         self._env = env
         self.clock = env.monotonic_s
         self.latency = latency
+        self.tracer = tracer
         self.append = append
         self._names_keys = names_keys
         self._queues: dict[str, LogQueue[Store]] = {}

@@ -48,6 +48,7 @@ from hubweir.gateway.refusals import Refusals
 from hubweir.gateway.rule_management import RuleManagement
 from hubweir.gateway.settings import GatewaySettings, LinkSettings
 from hubweir.gateway.subscription_rule_management import SubscriptionRuleManagement
+from hubweir.gateway.tracing import Tracer
 from hubweir.limits import GatewayLimits
 from hubweir.metrics import ACTIVE_CONNECTIONS, Samples
 from hubweir.namespace.catalog_writer import CatalogWriter
@@ -92,6 +93,7 @@ class SharedProcess(Protocol):
     receive_slots: ReceiveSlots
     supervisor: BrokerClient | None
     clock: ServiceClock | None
+    tracer: Tracer | None
     processes: int
     gateways: list[Gateway]
     namespaces: NamespaceManagement | None
@@ -166,11 +168,16 @@ class Gateway:
         self.forwarder = Forwarder(env, namespace, self.directory, brokers, Owner(process.process_id, -1))
         run_limit_bytes = process.link_settings.run_limit_bytes
         self.append_queue: AppendQueue[AppendEvents] = AppendQueue(
-            env, self.units.append, run_limit_bytes=run_limit_bytes, latency=self.counters.send
+            env, self.units.append, run_limit_bytes=run_limit_bytes, latency=self.counters.send, tracer=process.tracer
         )
         # Throughput units are of event hubs: what goes to queues is charged nowhere.
         self.enqueue_queue = AppendQueue(
-            env, _enqueue, run_limit_bytes=run_limit_bytes, names_keys=False, latency=self.counters.send
+            env,
+            _enqueue,
+            run_limit_bytes=run_limit_bytes,
+            names_keys=False,
+            latency=self.counters.send,
+            tracer=process.tracer,
         )
         self.faults: Faults | None = None  # that a test ordered
         self.management = ManagementView(namespace, self.directory)

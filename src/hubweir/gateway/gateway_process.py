@@ -27,6 +27,7 @@ from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.namespace_management import NamespaceManagement
 from hubweir.gateway.receive_slots import ReceiveSlots
 from hubweir.gateway.settings import LinkSettings
+from hubweir.gateway.tracing import Tracer
 from hubweir.gateway.transaction_endings import TransactionEndings
 from hubweir.limits import GatewayLimits
 from hubweir.namespace.host_names import HostNames, bare_host
@@ -54,12 +55,14 @@ class GatewayProcess(SharedProcess):
         counters: Counters | None = None,
         alarms: Alarms | None = None,
         process_id: int = 0,
+        tracer: Tracer | None = None,
     ) -> None:
         self.env = env
         self.brokers = brokers
         self.counters = counters if counters is not None else Counters()
         self.alarms = alarms if alarms is not None else Alarms(env, self.counters)
         self.process_id = process_id
+        self.tracer = tracer  # of what clients trace; None: nothing is looked at
         self.limits = limits
         self.link_settings = link_settings or LinkSettings()
         self.budget = ProcessBudget(limits.process_budget_bytes)

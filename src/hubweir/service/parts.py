@@ -56,6 +56,7 @@ from hubweir.service.part_settings import (
 from hubweir.service.scrape import Scrape
 from hubweir.service.served_namespaces import ServedNamespaces
 from hubweir.service.stored_namespaces import StoredNamespaces
+from hubweir.service.trace_export import span_export
 
 logger = logging.getLogger(__name__)
 
@@ -209,6 +210,9 @@ class Parts:
         )
 
     def _new_process(self, brokers: Brokers, process_id: int = 0) -> GatewayProcess:
+        traces = span_export(self._env, self.settings.traces, str(process_id))
+        if traces is not None:
+            self._ends.push_async_callback(traces.stop)
         process = GatewayProcess(
             self._env,
             brokers,
@@ -216,6 +220,7 @@ class Parts:
             counters=self.counters,
             alarms=self.alarms,
             process_id=process_id,
+            tracer=traces,
         )
         self._ends.push_async_callback(stop_gateways, process)
         return process

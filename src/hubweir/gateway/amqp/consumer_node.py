@@ -39,6 +39,7 @@ from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.held_runs import ReadSize
 from hubweir.gateway.refusals import What
+from hubweir.gateway.tracing import Trace
 from hubweir.namespace.availability import check_may_receive
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
@@ -71,6 +72,8 @@ class ConsumerNode(Node):
             )
         )
         self._pacer = EgressPacer(host.gateway.units, env.monotonic_ms, env.call_later, self._pump)
+        self._tracer = host.gateway.process.tracer
+        self._trace: Trace | None = None  # of the run that is held, where clients trace events of it
         self._metrics = b""  # for the next send only
         self._reader_id: int | None = None  # while it is open at its broker
         self._state = ReaderState.OPENING
@@ -225,6 +228,9 @@ class ConsumerNode(Node):
         traffic.messages_out += progress.events
         traffic.bytes_out += progress.bytes
         held.sent(run, progress)
+        if self._trace is not None and held.run is None:
+            self._trace.ended()
+            self._trace = None
         # Where nothing went out, the session's window is shut, and its next flow comes as `credit`; or too many
         # deliveries are unsettled, and the next disposition comes as `settled`.
         if progress.events == 0 and held.run is not None and not self.link.unsettled_room:
@@ -263,6 +269,8 @@ class ConsumerNode(Node):
         self._state = NEXT[self._state, ReaderStep.ANSWERED]
         if isinstance(answer, EventsRead):
             self._held.came(answer)
+            if self._tracer is not None:
+                self._trace = self._tracer.delivers(self._place.hub, answer.run)
             if self._held.run is None:
                 self._answer_drain()
             self._pump()

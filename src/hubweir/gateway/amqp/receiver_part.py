@@ -38,6 +38,7 @@ from hubweir.gateway.amqp.sent_tokens import SentTokens
 from hubweir.gateway.amqp.session_filter import SessionWish
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.fragments import FragmentPlace
+from hubweir.gateway.tracing import Trace
 from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
@@ -105,6 +106,8 @@ class ReceiverPart:
         self._wait = ""  # for a session, while it is opened
         self._receiver_id = -1
         self._asked = 0  # by the receive that is outstanding; 0 when it was cancelled
+        self._tracer = host.gateway.process.tracer
+        self._trace: Trace | None = None  # of what is kept, where clients trace messages of it
 
     # Its receiver
 
@@ -231,6 +234,8 @@ class ReceiverPart:
                 name_partition(rows, self.place.number)
             are_taken = self._mode is ReceiveMode.RECEIVE_AND_DELETE and not self.takes_first
             self.kept.put(answer.run, rows, are_taken=are_taken)
+            if self._tracer is not None:
+                self._trace = self._tracer.delivers(self.place.entity, answer.run)
         if self.state is PartState.OVER:
             self.release()
             return
@@ -269,9 +274,13 @@ class ReceiverPart:
     def send(self, link: SenderLink, sent: SentTokens, max_bytes: int) -> SendProgress:
         """Send messages that are ready, as many as may go; sent: gets their tokens, where they are to be settled."""
         tokens = sent if self._mode is ReceiveMode.PEEK_LOCK else None
-        return self.kept.send(
+        progress = self.kept.send(
             link, self.place.id_prefix, takes=self.takes_first, sent=tokens, max_bytes=max_bytes
         )  # fmt: skip
+        if self._trace is not None and not self.kept.count:
+            self._trace.ended()
+            self._trace = None
+        return progress
 
     def release(self) -> None:
         """Let others have what is kept and locked."""

@@ -1,0 +1,213 @@
+"""Spans of live services, as a collector of OpenTelemetry gets them: they join those of the official clients."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opentelemetry.sdk", reason="the extra `traces` is not installed")
+
+from azure.core.settings import settings as azure_settings
+from azure.core.tracing.ext.opentelemetry_span import OpenTelemetrySpan
+from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
+from azure.servicebus import ServiceBusClient, ServiceBusMessage
+from opentelemetry import trace
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from hubweir.client.blocking_queue import BlockingQueueClient
+from hubweir.client.queue_message import QueueMessage
+from hubweir.service.trace_export import STOP_S, NoTraces, SpanExport, span_export
+from hubweir.testing.running_namespace import RunningNamespace, running_namespace
+from hubweir.testing.simulated_env import SimulatedEnv
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+WAIT_S = 20.0
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7"
+
+
+class Collector:
+    """What a collector that listens on a port of its own was sent."""
+
+    def __init__(self) -> None:
+        self.spans: list[Any] = []
+        self.resources: list[dict[str, str]] = []
+        collector = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                if self.headers.get("content-encoding") == "gzip":
+                    body = gzip.decompress(body)
+                request = ExportTraceServiceRequest.FromString(body)
+                for each in request.resource_spans:
+                    collector.resources.append({a.key: a.value.string_value for a in each.resource.attributes})
+                    collector.spans += [span for scope in each.scope_spans for span in scope.spans]
+                self.send_response(200)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, *arguments: object) -> None:
+                """Nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1/traces"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def named(self, name: str) -> list[Any]:
+        return [span for span in self.spans if span.name == name]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(WAIT_S)
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    made = Collector()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def exported() -> Iterator[InMemorySpanExporter]:
+    """The spans of the official clients of this process."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    azure_settings.tracing_implementation = OpenTelemetrySpan
+    yield exporter
+    azure_settings.tracing_implementation = None
+
+
+def attributes(span: Any) -> dict[str, str]:
+    return {each.key: each.value.string_value for each in span.attributes}
+
+
+def ids_of(exporter: InMemorySpanExporter) -> set[tuple[bytes, bytes]]:
+    """Trace and span of each span that the clients made."""
+    contexts = [span.context for span in exporter.get_finished_spans() if span.context is not None]
+    return {(each.trace_id.to_bytes(16, "big"), each.span_id.to_bytes(8, "big")) for each in contexts}
+
+
+def use_a_hub(namespace: RunningNamespace, tracer: trace.Tracer) -> int:
+    """Send and receive under a span; its trace's number."""
+    text, came = namespace.connection_string(), threading.Event()
+    producer = EventHubProducerClient.from_connection_string(text, eventhub_name="orders")
+    with producer, tracer.start_as_current_span("the application") as span:
+        producer.send_batch([EventData("one"), EventData("two")], partition_id="0")
+    consumer = EventHubConsumerClient.from_connection_string(text, "$Default", eventhub_name="orders")
+    seen: list[dict[Any, Any]] = []
+
+    def on_event(context: Any, event: Any) -> None:
+        if event is not None:
+            seen.append(event.properties)
+        if len(seen) == 2:
+            came.set()
+
+    thread = threading.Thread(target=lambda: consumer.receive(on_event, starting_position="-1"))
+    thread.start()
+    assert came.wait(WAIT_S)
+    consumer.close()
+    thread.join(WAIT_S)
+    for properties in seen:
+        assert {bytes(name) if isinstance(name, bytes) else name.encode() for name in properties} & {
+            b"Diagnostic-Id", b"traceparent",
+        }, "the context goes on to who reads"  # fmt: skip
+    return span.get_span_context().trace_id
+
+
+def use_a_queue(namespace: RunningNamespace, tracer: trace.Tracer) -> int:
+    client = ServiceBusClient.from_connection_string(namespace.connection_string())
+    with client, tracer.start_as_current_span("the application") as span:
+        with client.get_queue_sender("kitchen") as sender:
+            sender.send_messages(ServiceBusMessage("tea"))
+        with client.get_queue_receiver("kitchen", max_wait_time=WAIT_S) as receiver:
+            [message] = receiver.receive_messages(1)
+            receiver.complete_message(message)
+    return span.get_span_context().trace_id
+
+
+@pytest.mark.parametrize(("entity", "use"), [("orders", use_a_hub), ("kitchen", use_a_queue)])
+def test_spans_of_the_service_are_in_the_trace_of_the_client(
+    collector: Collector, exported: InMemorySpanExporter, entity: str, use: Any
+) -> None:
+    with running_namespace(traces=collector.url) as namespace:
+        namespace.create_event_hub("orders")
+        namespace.create_queue("kitchen")
+        began_ns = time.time_ns()
+        trace_id = use(namespace, trace.get_tracer("a test"))
+        ended_ns = time.time_ns()
+    (send,), (commit,), (deliver, *_) = (collector.named(f"{name} {entity}") for name in ("send", "commit", "deliver"))
+    assert {span.trace_id for span in (send, commit, deliver)} == {trace_id.to_bytes(16, "big")}
+    theirs = ids_of(exported)
+    assert (send.trace_id, send.parent_span_id) in theirs and (deliver.trace_id, deliver.parent_span_id) in theirs
+    assert commit.parent_span_id == send.span_id
+    assert began_ns < send.start_time_unix_nano <= commit.start_time_unix_nano < commit.end_time_unix_nano
+    assert commit.end_time_unix_nano <= send.end_time_unix_nano < ended_ns
+    assert deliver.end_time_unix_nano > send.start_time_unix_nano
+    assert all((link.trace_id, link.span_id) in theirs for link in send.links)
+    assert attributes(send)["messaging.destination.name"] == entity and send.status.code != 2
+    assert collector.resources[0]["service.name"] == "hubweir"
+
+
+def send_tea(namespace: RunningNamespace, *flags: str) -> None:
+    """A message with a context of these flags each, by a client that traces nothing itself."""
+    with BlockingQueueClient.from_connection_string(namespace.connection_string()) as client:
+        sender = client.sender("kitchen")
+        for each in flags:
+            sender.send(QueueMessage(b"tea", properties={"traceparent": f"{PARENT}-{each}"}))
+
+
+def test_what_nobody_samples_makes_no_span(collector: Collector) -> None:
+    with running_namespace(traces=collector.url) as namespace:
+        namespace.create_queue("kitchen")
+        send_tea(namespace, "00", "01")
+    assert [span.name for span in collector.spans] == ["commit kitchen", "send kitchen"], "control: the sampled one"
+
+
+def test_a_send_that_is_refused_is_an_error(collector: Collector) -> None:
+    with running_namespace(traces=collector.url, throughput_units=1) as namespace:
+        namespace.create_event_hub("orders")
+        with EventHubProducerClient.from_connection_string(
+            namespace.connection_string(), eventhub_name="orders", retry_total=0
+        ) as producer:
+            for _ in range(3):
+                batch = producer.create_batch(partition_id="0")
+                for _ in range(900):
+                    event = EventData("x")
+                    event.properties = {"traceparent": f"{PARENT}-01"}
+                    batch.add(event)
+                try:
+                    producer.send_batch(batch)
+                except Exception:
+                    break
+    refused = [span for span in collector.named("send orders") if span.status.code == 2]
+    assert refused and attributes(refused[0])["error.type"] == "com.microsoft:server-busy"
+
+
+def test_without_the_setting_there_is_no_tracer_and_a_collector_that_is_away_holds_nothing_up() -> None:
+    with running_namespace() as namespace:
+        assert namespace.parts.process.tracer is None
+    assert span_export(SimulatedEnv(1), "") is None
+    with running_namespace(traces="http://127.0.0.1:9/v1/traces") as namespace:
+        namespace.create_queue("kitchen")
+        send_tea(namespace, "01")
+        began_s = time.monotonic()
+    assert time.monotonic() - began_s < STOP_S + 6.0
+
+
+def test_a_start_without_the_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "opentelemetry.sdk.trace", None)
+    with pytest.raises(NoTraces, match=r"pip install 'hubweir\[traces\]'"):
+        SpanExport(SimulatedEnv(1), "http://127.0.0.1:9/v1/traces")
