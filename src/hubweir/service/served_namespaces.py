@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
 from hubweir.auth.issuer_keys import IssuerKeys
@@ -28,6 +29,7 @@ from hubweir.env import Env
 from hubweir.errors import (
     ARGUMENT_ERROR,
     ENTITY_EXISTS,
+    INTERNAL_ERROR,
     NOT_ALLOWED,
     NOT_FOUND,
     RESOURCE_LIMIT,
@@ -115,6 +117,40 @@ class ServedNamespaces:
     # What may be asked for (gateway/namespace_management.py)
 
     async def create(self, wanted: NewNamespace) -> None:
+        await self._whole(self._create(wanted), name=f"creation of namespace {wanted.name}")
+
+    async def delete(self, name: str) -> None:
+        await self._whole(self._delete(name), name=f"deletion of namespace {name}")
+
+    async def _whole(self, step: Coroutine[Any, Any, None], *, name: str) -> None:
+        """Do all of a step, also when whoever asked for it goes away in the middle."""
+        ended: asyncio.Future[ServiceError | None] = asyncio.get_running_loop().create_future()
+
+        def end(refusal: ServiceError | None) -> None:
+            if not ended.done():
+                ended.set_result(refusal)
+
+        async def run() -> None:
+            try:
+                await step
+            except ServiceError as refusal:
+                end(refusal)
+            except BaseException:
+                end(
+                    ServiceError(
+                        INTERNAL_ERROR, "The service stops, or failed: what is half done, the next start ends."
+                    )
+                )
+                raise
+            else:
+                end(None)
+
+        self._tasks.start(run(), name=name)
+        refusal = await ended
+        if refusal is not None:
+            raise refusal
+
+    async def _create(self, wanted: NewNamespace) -> None:
         async with self._turn:
             new = self._judged(wanted)
             hosts = self._hosts((*self.namespaces, new))
@@ -142,7 +178,7 @@ class ServedNamespaces:
         await self._followed()
         return taken
 
-    async def delete(self, name: str) -> None:
+    async def _delete(self, name: str) -> None:
         async with self._turn:
             gateway = self._found(name)
             keeper = _keeper(gateway)

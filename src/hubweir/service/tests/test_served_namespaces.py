@@ -1,11 +1,15 @@
-"""Namespaces made and deleted while a service runs: what clients see, what a later start finds, what a crash leaves."""
+"""Namespaces made and deleted while a service runs: what clients see, what a later start finds, what a crash leaves.
+
+Long because each promise of docs/namespace.md about them has its test here, on a whole service.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from http.client import HTTPConnection
@@ -37,6 +41,7 @@ from hubweir.errors import (
 )
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.http.exchange import answer_of
+from hubweir.gateway.namespace_management import NewNamespace
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.secret import Secret
@@ -327,3 +332,23 @@ def test_said_namespaces_are_still_said_by_their_start(tmp_path: Path) -> None:
         assert names(running) == ["hubweir"]
     with running_namespace(**named) as running:
         assert names(running) == ["hubweir", "said"]
+
+
+def test_whoever_goes_away_in_the_middle_leaves_a_namespace_whole(running: RunningNamespace) -> None:
+    management = running.parts.process.namespaces
+    assert management is not None
+
+    async def goes_away() -> None:
+        asking = asyncio.ensure_future(management.create(NewNamespace(name="left")))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+
+    running.run(goes_away())
+    administration(running).create_namespace("next")  # waits for its turn
+    assert names(running) == ["hubweir", "left", "next"]
+    for name in ("left", "next"):
+        administration(running).delete_namespace(name)
+    assert names(running) == ["hubweir"]
