@@ -60,7 +60,11 @@ class PassedConnections:
         loop.add_reader(self._socket, self._take)
 
     def close(self) -> None:
-        """Take no more; those that wait are taken still."""
+        """Take no more; those that wait are taken still. The second call does nothing: a process lets its clients go
+        before it stops.
+        """
+        if self._socket.fileno() < 0:
+            return
         self._loop.remove_reader(self._socket)
         self._path.unlink(missing_ok=True)
         self._take()

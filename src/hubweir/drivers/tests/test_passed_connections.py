@@ -55,6 +55,18 @@ def test_a_connection_comes_with_what_was_sent_before_it_was_taken(run: Run, tmp
     run(scenario())
 
 
+def test_it_is_closed_once_however_often_a_stop_says_so(run: Run, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        inbox = PassedConnections(tmp_path / "c", lambda connection: None, asyncio.get_running_loop())
+        inbox.close()
+        other = PassedConnections(tmp_path / "c", lambda connection: None, asyncio.get_running_loop())
+        inbox.close()
+        assert (tmp_path / "c").exists(), "the path is another process's by now"
+        other.close()
+
+    run(scenario())
+
+
 def test_where_nobody_takes_connections_they_stay(run: Run, tmp_path: Path) -> None:
     async def scenario() -> None:
         with accepted() as (client, ours):
