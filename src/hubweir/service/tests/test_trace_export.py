@@ -23,8 +23,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from hubweir.client.administration import Administration
+from hubweir.client.atom_documents import EntityType
 from hubweir.client.blocking_queue import BlockingQueueClient
 from hubweir.client.queue_message import QueueMessage
+from hubweir.client.queue_receiver import QueueReceiverOptions
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.queue.sub_queue import SubQueue
 from hubweir.service.trace_export import STOP_S, NoTraces, SpanExport, span_export
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -167,6 +172,42 @@ def send_tea(namespace: RunningNamespace, *flags: str) -> None:
         sender = client.sender("kitchen")
         for each in flags:
             sender.send(QueueMessage(b"tea", properties={"traceparent": f"{PARENT}-{each}"}))
+
+
+def test_a_context_goes_on_through_forwards_topics_and_dead_letters_without_the_setting() -> None:
+    with running_namespace() as namespace:
+        namespace.create_queue("last")
+        namespace.create_queue("first", forward_to="last")
+        administration = Administration(ConnectionString.parse(namespace.connection_string()))
+        administration.create(EntityType.TOPIC, "news", {})
+        administration.create(EntityType.SUBSCRIPTION, "news/Subscriptions/all", {})
+        given = {"traceparent": f"{PARENT}-01", "Diagnostic-Id": f"{PARENT}-00"}
+        with BlockingQueueClient.from_connection_string(namespace.connection_string()) as client:
+            for entity in ("first", "news"):
+                client.sender(entity).send(QueueMessage(b"tea", properties=given))
+            for entity in ("last", "news/Subscriptions/all"):
+                receiver = client.receiver(entity)
+                came = receiver.receive(max_wait_s=WAIT_S)
+                assert [message.properties for message in came] == [given]
+                receiver.dead_letter(came, reason="cold")
+                dead = client.receiver(entity, QueueReceiverOptions(sub_queue=SubQueue.DEAD_LETTERS))
+                [message] = dead.receive(max_wait_s=WAIT_S)
+                assert given.items() <= message.properties.items()
+
+
+@pytest.mark.crash
+def test_each_of_several_processes_sends_its_spans_and_fragments_of_others_are_in_them(collector: Collector) -> None:
+    with running_namespace(traces=collector.url, brokers=2) as namespace:
+        namespace.create_queue("kitchen", is_partitioned=True)
+        for _ in range(4):
+            send_tea(namespace, "01")
+        with BlockingQueueClient.from_connection_string(namespace.connection_string()) as client:
+            receiver, left = client.receiver("kitchen"), 4
+            while left:
+                left -= len(receiver.receive(max_wait_s=WAIT_S))
+    assert len(collector.named("send kitchen")) == len(collector.named("commit kitchen")) == 4
+    assert collector.named("deliver kitchen")
+    assert 1 <= len({each["service.instance.id"] for each in collector.resources}) <= 2
 
 
 def test_what_nobody_samples_makes_no_span(collector: Collector) -> None:
