@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -23,9 +22,10 @@ from hubweir.client.retry import RetryPolicy
 from hubweir.client.session_receiver import SessionNotGranted
 from hubweir.errors import MESSAGE_LOCK_LOST, SERVER_BUSY, SESSION_LOCK_LOST, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+from hubweir.queue.sub_queue import ReceiveMode
 from hubweir.testing.history_values import Violation
 from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
+from hubweir.testing.seen_messages import body_of, check_left, now_ms, settle, text_of, token_of
 
 JOBS, TURNS, NEWS = "jobs", "turns", "news"
 SUBSCRIPTIONS = ("one", "two", "three")
@@ -43,10 +43,6 @@ OUTCOMES = {
     SeenOutcome.DEAD_LETTER: 1,
     SeenOutcome.RELEASE: 1,
 }
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)
 
 
 class MessageLoad:
@@ -103,16 +99,7 @@ class MessageLoad:
         async with self._client(attempts=5) as client:
             for path, history in self.histories.items():
                 patience_s = WAIT_S if path.startswith(NEWS) else LATEST_S if path == JOBS else 0.0
-                limit = time.monotonic() + patience_s
-                while True:
-                    found = await self._left(client, path)
-                    try:
-                        history.left(found, now_ms())
-                        break
-                    except Violation:
-                        if time.monotonic() > limit:
-                            raise
-                        await asyncio.sleep(0.1)
+                await check_left(client, path, history, patience_s=patience_s)
 
     # Clients
 
@@ -138,7 +125,7 @@ class MessageLoad:
         for _ in range(self._random.choice([1, 1, 4])):
             self._messages += 1
             text = f"m{self._messages}"
-            body = f"{text}|{'x' * self._random.choice([10, 300, 6_000])}".encode()
+            body = body_of(text, self._random.choice([10, 300, 6_000]))
             is_repeated = path == JOBS and self._random.random() < 0.2
             own_id = f"id {self._messages - self._random.randrange(1, 30) if is_repeated else self._messages}"
             self.counts["repeated"] += is_repeated
@@ -202,7 +189,7 @@ class MessageLoad:
             run = await receiver.receive(TAKEN_AT_ONCE, max_wait_s=0.5)
             if deletes:
                 for each in run:
-                    history.taken(_text(each), each.sequence_number, each.body or b"", now_ms())
+                    history.taken(text_of(each), each.sequence_number, each.body or b"", now_ms())
                 continue
             self._take_in(history, run)
             for outcome, some in self._parts(list(run)):
@@ -237,16 +224,10 @@ class MessageLoad:
     def _take_in(self, history: MessageHistory, run: MessageRun, **how: Any) -> None:
         self.counts["received"] += len(run)
         for each in run:
-            token, until_ms = each.lock_token, each.locked_until_ms
-            assert token is not None and until_ms is not None
+            token, until_ms = token_of(each), each.locked_until_ms
+            assert until_ms is not None
             history.received(
-                _text(each),
-                each.sequence_number,
-                each.body or b"",
-                now_ms(),
-                token=token.bytes,
-                until_ms=until_ms,
-                **how,
+                text_of(each), each.sequence_number, each.body or b"", now_ms(), token=token, until_ms=until_ms, **how
             )
 
     def _parts(self, messages: list[ReceivedMessage]) -> list[tuple[SeenOutcome, list[ReceivedMessage]]]:
@@ -259,32 +240,9 @@ class MessageLoad:
     async def _settle(
         self, receiver: QueueReceiver, history: MessageHistory, messages: list[ReceivedMessage], *, outcome: SeenOutcome
     ) -> bool:
-        settle = {
-            SeenOutcome.COMPLETE: receiver.complete,
-            SeenOutcome.ABANDON: receiver.abandon,
-            SeenOutcome.DEFER: receiver.defer,
-            SeenOutcome.DEAD_LETTER: receiver.dead_letter,
-            SeenOutcome.RELEASE: receiver.release,
-        }[outcome]
-        tokens = [each.lock_token for each in messages]
-        asked = [history.settling(token.bytes, outcome, now_ms()) for token in tokens if token is not None]
-        await settle(messages)  # of one that is lost, the error says so
+        asked = [history.settling(token_of(each), outcome, now_ms()) for each in messages]
+        await settle(receiver, outcome, messages)  # of one that is lost, the error says so
         for settlement in asked:
             history.settled(settlement, SeenAnswer.DONE)
         self.counts["settled"] += len(asked)
         return True
-
-    async def _left(self, client: QueueClient, path: str) -> list[tuple[str, int, bytes, bool]]:
-        found = []
-        for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
-            receiver = client.receiver(path, QueueReceiverOptions(sub_queue=sub_queue))
-            next_number = 1
-            while run := await receiver.peek(250, from_sequence_number=next_number):
-                is_dead = sub_queue is SubQueue.DEAD_LETTERS
-                found += [(_text(each), each.sequence_number, each.body or b"", is_dead) for each in run]
-                next_number = run[-1].sequence_number + 1
-        return found
-
-
-def _text(message: ReceivedMessage) -> str:
-    return (message.body or b"").split(b"|")[0].decode(errors="replace")

@@ -24,7 +24,7 @@ from hubweir.client.message_link import NotSettled
 from hubweir.client.message_run import ReceivedMessage
 from hubweir.client.queue_client import QueueClient
 from hubweir.client.queue_message import QueueMessage
-from hubweir.client.queue_receiver import QueueReceiver, QueueReceiverOptions
+from hubweir.client.queue_receiver import QueueReceiver
 from hubweir.client.queue_sender import QueueSender
 from hubweir.client.retry import RetryPolicy
 from hubweir.client.sender import OutcomeUnknown
@@ -33,9 +33,9 @@ from hubweir.errors import MESSAGE_LOCK_LOST, SERVER_BUSY, SESSION_LOCK_LOST, ST
 from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.queue.fragment_number import fragment_of
-from hubweir.queue.sub_queue import SubQueue
-from hubweir.testing.history_values import SeenHold, Violation
+from hubweir.testing.history_values import SeenHold
 from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
+from hubweir.testing.seen_messages import body_of, check_left, now_ms, settle, text_of, token_of
 
 OPEN, ONCE, TURNS = "open", "once", "turns"
 KEYLESS, KEYED = "keyless", "keyed"
@@ -55,10 +55,6 @@ BACK_S = 20.0  # in which a fragment is there again that was away
 PATIENT = RetryPolicy(attempts=1_000, first_s=AGAIN_S, longest_s=0.5)
 ONCE_ONLY = RetryPolicy(attempts=1)
 OUTCOMES = {SeenOutcome.COMPLETE: 16, SeenOutcome.ABANDON: 3, SeenOutcome.DEAD_LETTER: 1}
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +149,7 @@ class SpreadMessages:
         another moment."""
         async with self._connected(PATIENT) as client:
             for path, history in self.histories.items():
-                limit = time.monotonic() + BACK_S
-                while True:
-                    found = await self._left(client, path)
-                    try:
-                        history.left(found, now_ms())
-                        break
-                    except Violation:
-                        if time.monotonic() > limit:
-                            raise
-                        await asyncio.sleep(0.5)
+                await check_left(client, path, history, patience_s=BACK_S)
 
     async def _client(
         self, name: str, works: Callable[[QueueClient, str], Awaitable[None]], again: RetryPolicy
@@ -227,7 +214,7 @@ class SpreadMessages:
         self._messages += 1
         group, history = self._messages, self.histories[path]
         text = f"m{group}"
-        body = f"{text}|{'x' * self._random.choice([10, 300, 3_000])}".encode()
+        body = body_of(text, self._random.choice([10, 300, 3_000]))
         history.send(group, text, body, now_ms(), session=key.get("session_id"), message_id=key.get("message_id"))
         try:
             async with asyncio.timeout(IN_TIME_S):
@@ -303,29 +290,23 @@ class SpreadMessages:
 
     def _take_in(self, path: str, messages: list[ReceivedMessage], **how: Any) -> None:
         for each in messages:
-            text, token, until_ms = _text(each), each.lock_token, each.locked_until_ms
-            assert token is not None and until_ms is not None
+            text, until_ms = text_of(each), each.locked_until_ms
+            assert until_ms is not None
             if self._may_have_lost(path, each.sequence_number, text):
                 self.histories[path].broker_ended(text)
             self._locked[text] = time.monotonic() - (LOCK_MS - (until_ms - now_ms())) / 1_000
             self.counts["received"] += 1
             self.histories[path].received(
-                text, each.sequence_number, each.body or b"", now_ms(), token=token.bytes, until_ms=until_ms, **how
+                text, each.sequence_number, each.body or b"", now_ms(), token=token_of(each), until_ms=until_ms, **how
             )
 
     async def _settle(self, receiver: QueueReceiver, path: str, message: ReceivedMessage) -> bool:
         """Whether that was answered as done."""
-        history, text, token = self.histories[path], _text(message), message.lock_token
+        history, text = self.histories[path], text_of(message)
         outcome = self._random.choices(list(OUTCOMES), list(OUTCOMES.values()))[0]
-        settle = {
-            SeenOutcome.COMPLETE: receiver.complete,
-            SeenOutcome.ABANDON: receiver.abandon,
-            SeenOutcome.DEAD_LETTER: receiver.dead_letter,
-        }[outcome]
-        assert token is not None
-        settlement = history.settling(token.bytes, outcome, now_ms())
+        settlement = history.settling(token_of(message), outcome, now_ms())
         try:
-            await settle(message)
+            await settle(receiver, outcome, [message])
         except ServiceError as error:
             is_lost = _is_lost(error)
             self.counts["lost"] += is_lost
@@ -347,17 +328,6 @@ class SpreadMessages:
         ended = self._ends.get(self._stores[path][fragment_of(number)], ())
         return text in self._locked and any(at > self._locked[text] - LATE_S for at in ended)
 
-    async def _left(self, client: QueueClient, path: str) -> list[tuple[str, int, bytes, bool]]:
-        found = []
-        for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
-            receiver = client.receiver(path, QueueReceiverOptions(sub_queue=sub_queue))
-            next_number = 1
-            while run := await receiver.peek(250, from_sequence_number=next_number):
-                is_dead = sub_queue is SubQueue.DEAD_LETTERS
-                found += [(_text(each), each.sequence_number, each.body or b"", is_dead) for each in run]
-                next_number = max(run.sequence_numbers()) + 1
-        return found
-
 
 def _is_lost(error: ServiceError) -> bool:
     return error.condition in (MESSAGE_LOCK_LOST, SESSION_LOCK_LOST)
@@ -369,7 +339,3 @@ def _answer(error: ServiceError) -> SeenAnswer:
         return SeenAnswer.LOST
     is_refused = isinstance(error, NotSettled) and error.condition in (SERVER_BUSY, STORE_OFFLINE)
     return SeenAnswer.REFUSED if is_refused else SeenAnswer.UNKNOWN
-
-
-def _text(message: ReceivedMessage) -> str:
-    return (message.body or b"").split(b"|")[0].decode(errors="replace")

@@ -19,7 +19,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from log_world import ENDS, FAULTS, INTERLEAVED
+from log_world import INTERLEAVED, plan_a_fault
 
 from hubweir.errors import CorruptStore, ServiceError, StoreError
 from hubweir.messaging_store.log import Refused
@@ -134,12 +134,7 @@ class FragmentWorld:
     def live(self, number: int) -> None:
         """Open, work, end somehow."""
         if self.random.random() < 0.75:
-            meets = self.random.choice(FAULTS)
-            then = meets.then and (meets.then[0], self.random.randrange(1, meets.then[1]))
-            forever = meets.fault not in ENDS and self.random.random() < 0.1
-            self.plan = self.files.plan(
-                meets.fault, self.random.randrange(1, meets.within), forever=forever, call=meets.call, then=then
-            )
+            self.plan = plan_a_fault(self.files, self.random)
         try:
             if number:
                 self.bench.open()

@@ -64,6 +64,14 @@ INTERLEAVED = [0.0, 0.1, 0.4]
 SECOND_MS, HOUR_MS, YEAR_MS = 1000, 3_600_000, 31_536_000_000
 
 
+def plan_a_fault(files: MemoryFiles, random: Random) -> Plan:
+    """One of FAULTS for the life that begins."""
+    meets = random.choice(FAULTS)
+    then = meets.then and (meets.then[0], random.randrange(1, meets.then[1]))
+    forever = meets.fault not in ENDS and random.random() < 0.1
+    return files.plan(meets.fault, random.randrange(1, meets.within), forever=forever, call=meets.call, then=then)
+
+
 def events_run(batches: list[list[bytes]]) -> bytearray:
     """A sealed run; more than one batch is a chain."""
     run = bytearray()
@@ -129,12 +137,7 @@ class LogWorld:
     def lifetime(self, *, faults: bool) -> None:
         """Open, check, work, end somehow."""
         if faults and self.random.random() < 0.75:
-            meets = self.random.choice(FAULTS)
-            then = meets.then and (meets.then[0], self.random.randrange(1, meets.then[1]))
-            forever = meets.fault not in ENDS and self.random.random() < 0.1
-            self.plan = self.files.plan(
-                meets.fault, self.random.randrange(1, meets.within), forever=forever, call=meets.call, then=then
-            )
+            self.plan = plan_a_fault(self.files, self.random)
         try:
             self.open()
             for _ in range(self.random.randrange(2, 14)):

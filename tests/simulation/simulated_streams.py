@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 from many_processes import Processes, ProcessLoop, SimulatedProcess, current_process
+from virtual_time import VirtualTransport
 
 PIECE_BYTES = 65_536
 _END = b""  # of a stream, in an inbox
@@ -122,7 +123,7 @@ class Listener:
             del self._network.listeners[self._path]
 
 
-class StreamEnd(asyncio.Transport):
+class StreamEnd(VirtualTransport):
     """One end: a socket until a protocol is put on it, then its transport.
 
     name: whose it is. asks: what it was connected to, "" at the end of who listens.
@@ -153,9 +154,6 @@ class StreamEnd(asyncio.Transport):
         if not self._is_closing:
             self.peer.come(bytes(data))
 
-    def writelines(self, pieces: Any) -> None:
-        self.write(b"".join(bytes(piece) for piece in pieces))
-
     def close(self) -> None:
         if not self._is_closing:
             self._is_closing = True
@@ -167,15 +165,6 @@ class StreamEnd(asyncio.Transport):
 
     def is_closing(self) -> bool:
         return self._is_closing
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return default
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        pass
 
     def pause_reading(self) -> None:
         self._is_paused = True

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
-import msgspec
 import pytest
+from planted_defects import forget_the_intent, move_the_mark_before_the_file_is_there
 
-from hubweir.broker.capture import intent as capture_intent
-from hubweir.broker.capture.runner import CaptureRunner
 from hubweir.broker.capture.tests.capture_world import CAPTURED, CaptureWorld, Violation
 from hubweir.capture import capture
 from hubweir.capture.capture_mark import CaptureMark
@@ -140,16 +137,7 @@ def find_a_violation(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_control_a_mark_that_moves_before_the_file_is_there_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mark is moved where the intent should be written: an end in between loses the window."""
-    note = capture_intent.note_mark
-
-    def moved_at_once(log: Any, mark: Any, **given: Any) -> None:
-        intent = mark.intent
-        if intent is not None:
-            mark = msgspec.structs.replace(mark, intent=None, next_index=intent.end, next_offset=intent.end_offset)
-        note(log, mark, **given)
-
-    monkeypatch.setattr(capture_intent, "note_mark", moved_at_once)
+    move_the_mark_before_the_file_is_there(monkeypatch)
     assert "in no file" in find_a_violation(monkeypatch)
 
 
@@ -166,14 +154,7 @@ def test_control_a_name_that_does_not_advance_is_found(monkeypatch: pytest.Monke
 
 
 def test_control_an_intent_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it, a file that was finished before the mark moved is made again under another name."""
-    began = CaptureRunner.start
-
-    def forget(self: CaptureRunner) -> None:
-        self._capture.mark = msgspec.structs.replace(self.mark, intent=None)
-        began(self)
-
-    monkeypatch.setattr(CaptureRunner, "start", forget)
+    forget_the_intent(monkeypatch)
     assert "twice" in find_a_violation(monkeypatch)
 
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
-import msgspec
 import pytest
+from histories import first_found, named
+from planted_defects import forget_the_intent, move_the_mark_before_the_file_is_there
 
-from hubweir.broker.capture import intent as capture_intent
-from hubweir.broker.capture.runner import CaptureRunner
 from hubweir.broker.capture.tests.capture_world import CAPTURED, CaptureWorld, Violation
 from hubweir.broker.commands.process import Done
 from hubweir.errors import HubweirError
@@ -121,11 +119,8 @@ def play(seed: int) -> tuple[int, list[Plan]]:
     """Play a history; how often capture was switched, and the faults that were planned."""
     with CaptureWorld(seed, interleaved=0.3 * (seed % 2)) as world:
         toggles = Toggles(seed, world)
-        try:
+        with named(seed):
             toggles.play()
-        except BaseException as error:
-            error.add_note(f"seed {seed}: HUBWEIR_FIRST_SEED={seed} plays it again")
-            raise
         return toggles.toggles, world.files.plans
 
 
@@ -144,34 +139,11 @@ def test_no_switching_loses_or_doubles_an_event_in_files(first_seed: int, measur
 # The control arm: what would be wrong is found.
 
 
-def finds_a_violation() -> str:
-    for seed in range(CONTROL_SEEDS):
-        try:
-            play(seed)
-        except Violation as violation:
-            return str(violation)
-    return ""
-
-
 def test_control_a_mark_that_moves_before_the_file_is_there_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    note = capture_intent.note_mark
-
-    def moved_at_once(log: Any, mark: Any, **given: Any) -> None:
-        intent = mark.intent
-        if intent is not None:
-            mark = msgspec.structs.replace(mark, intent=None, next_index=intent.end, next_offset=intent.end_offset)
-        note(log, mark, **given)
-
-    monkeypatch.setattr(capture_intent, "note_mark", moved_at_once)
-    assert "in no file" in finds_a_violation()
+    move_the_mark_before_the_file_is_there(monkeypatch)
+    assert "in no file" in first_found(play, range(CONTROL_SEEDS), Violation)
 
 
 def test_control_an_intent_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    began = CaptureRunner.start
-
-    def forget(self: CaptureRunner) -> None:
-        self._capture.mark = msgspec.structs.replace(self.mark, intent=None)
-        began(self)
-
-    monkeypatch.setattr(CaptureRunner, "start", forget)
-    assert "in two files" in finds_a_violation()
+    forget_the_intent(monkeypatch)
+    assert "in two files" in first_found(play, range(CONTROL_SEEDS), Violation)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 from log_world import LOG_ID, STORE, Record, Violation, events_run, records_of
+from planted_defects import cut_at_the_first_damage
 
 from hubweir.errors import CorruptStore
 from hubweir.kernels import scan_batches, which
@@ -21,7 +22,6 @@ from hubweir.kernels.contract import (
     B_FIRST_OFFSET,
     B_NUMBER,
     BATCH_WIDTH,
-    W_DURABLE_UPTO,
     W_INDEX,
     W_NUMBER,
     W_OFFSET,
@@ -207,15 +207,7 @@ def test_a_file_of_another_log_is_not_served(sample: Sample) -> None:
 
 
 def test_control_cutting_at_the_first_damage_is_found(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
-    follow = batch_scan.follow_batches
-
-    def deaf(data, nonce, walk, entries, table):  # type: ignore[no-untyped-def]
-        vouched = walk[W_DURABLE_UPTO]
-        found = follow(data, nonce, walk, entries, table)
-        walk[W_DURABLE_UPTO] = vouched
-        return found
-
-    monkeypatch.setattr(batch_scan, "follow_batches", deaf)
+    cut_at_the_first_damage(monkeypatch)
     with pytest.raises(Violation, match="dropped silently"):
         test_every_flipped_bit(sample, "newest", lambda count: 1)
 

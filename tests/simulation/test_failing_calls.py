@@ -9,15 +9,16 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from histories import walk_calls
 from log_world import LogWorld, Violation
+from planted_defects import ignore_failed_syncs, retry_failed_syncs
 
-from hubweir.env import SyncFailed
 from hubweir.errors import CorruptStore, StoreError
 from hubweir.kernels import which
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.retention import expire
 from hubweir.testing.memory_faults import Ended, Fault
-from hubweir.testing.memory_files import MemoryFile, MemoryFiles
+from hubweir.testing.memory_files import MemoryFiles
 
 SITES = {
     "create", "open", "read", "write", "sync", "reserve", "truncate", "rename", "remove", "sync_folder", "list",
@@ -79,15 +80,10 @@ class Script(LogWorld):
 
 
 def _walk(durability: Durability, fault: Fault, forever: bool, step: int) -> int:
-    nth = 1
-    while True:
-        try:
-            if not Script(durability).survive(nth, fault, forever=forever):
-                return nth
-        except BaseException as error:
-            error.add_note(f"call {nth}, {fault}, forever={forever}, {durability.name}")
-            raise
-        nth += step
+    def survive(nth: int) -> bool:
+        return Script(durability).survive(nth, fault, forever=forever)
+
+    return walk_calls(survive, step, f"{fault}, forever={forever}, {durability.name}")
 
 
 @pytest.mark.timeout(300)
@@ -117,17 +113,10 @@ def test_the_script_reaches_every_kind_of_call() -> None:
     assert set(script.files.call_names) == SITES
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["ignored", "tried again"])
-def test_control_a_failed_sync_that_is_forgotten_is_found(again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    sync = MemoryFile.sync
-
-    def careless(self: MemoryFile) -> None:
-        try:
-            sync(self)
-        except SyncFailed:
-            if again:
-                sync(self)
-
-    monkeypatch.setattr(MemoryFile, "sync", careless)
+@pytest.mark.parametrize("defect", [ignore_failed_syncs, retry_failed_syncs])
+def test_control_a_failed_sync_that_is_forgotten_is_found(
+    defect: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defect(monkeypatch)
     with pytest.raises((Violation, CorruptStore)):
         _walk(Durability.DURABLE, Fault.SYNC_EIO, False, 1)

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 from fragment_world import FragmentWorld
+from histories import walk_calls
+from planted_defects import cut_at_the_first_damage, ignore_failed_syncs, retry_failed_syncs
 
-from hubweir.env import SyncFailed
 from hubweir.errors import CorruptStore, StoreError
 from hubweir.kernels import which
-from hubweir.kernels.contract import W_DURABLE_UPTO
 from hubweir.kernels.stored_batch import read_header
-from hubweir.messaging_store.disk import batch_scan, segment
+from hubweir.messaging_store.disk import segment
 from hubweir.queue.fragment import ReceivedMessages
 from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
@@ -27,7 +27,7 @@ from hubweir.queue.tests.conftest import LOG_ID, QueueBench, opened
 from hubweir.testing.answers import answered
 from hubweir.testing.history_values import Violation
 from hubweir.testing.memory_faults import Ended, Fault
-from hubweir.testing.memory_files import MemoryFile, MemoryFiles
+from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
 
 # Both detect duplicates and send for later: a queue without sessions, and one with them.
@@ -72,15 +72,10 @@ class Script(FragmentWorld):
 
 
 def _walk(seed: int, fault: Fault, forever: bool, step: int) -> int:
-    nth = 1
-    while True:
-        try:
-            if not Script(seed).survive(nth, fault, forever=forever):
-                return nth
-        except BaseException as error:
-            error.add_note(f"script {seed}, call {nth}, {fault}, forever={forever}")
-            raise
-        nth += step
+    def survive(nth: int) -> bool:
+        return Script(seed).survive(nth, fault, forever=forever)
+
+    return walk_calls(survive, step, f"script {seed}, {fault}, forever={forever}")
 
 
 @pytest.mark.timeout(600)
@@ -94,20 +89,11 @@ def test_every_call_may_fail_under_a_queue(
     assert _walk(seed, fault, forever, step) > LEAST_CALLS, "the script makes fewer calls than it did"
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["ignored", "tried again"])
+@pytest.mark.parametrize("defect", [ignore_failed_syncs, retry_failed_syncs])
 def test_control_a_failed_sync_that_is_forgotten_is_found_in_a_queue(
-    again: bool, monkeypatch: pytest.MonkeyPatch
+    defect: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sync = MemoryFile.sync
-
-    def careless(self: MemoryFile) -> None:
-        try:
-            sync(self)
-        except SyncFailed:
-            if again:
-                sync(self)
-
-    monkeypatch.setattr(MemoryFile, "sync", careless)
+    defect(monkeypatch)
     with pytest.raises((Violation, CorruptStore)):
         for seed in SCRIPTS:
             _walk(seed, Fault.SYNC_EIO, False, 1)
@@ -252,15 +238,7 @@ def test_every_flipped_bit_of_a_queue_s_files(sample: Sample, measure: Callable[
 
 
 def test_control_cutting_a_queue_at_the_first_damage_is_found(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
-    follow = batch_scan.follow_batches
-
-    def deaf(data, nonce, walk, entries, table):  # type: ignore[no-untyped-def]
-        vouched = walk[W_DURABLE_UPTO]
-        found = follow(data, nonce, walk, entries, table)
-        walk[W_DURABLE_UPTO] = vouched
-        return found
-
-    monkeypatch.setattr(batch_scan, "follow_batches", deaf)
+    cut_at_the_first_damage(monkeypatch)
     data = bytearray(sample.files.bytes_of(sample.newest))
     with pytest.raises(Violation, match="dropped to silently"):
         for bit in range(0, len(data) * 8, 61):

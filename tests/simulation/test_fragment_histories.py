@@ -5,34 +5,36 @@ Every planted defect below must be found by the same histories: else their silen
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from array import array
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fragment_world import FragmentWorld, play
+from histories import expect_enough_met, expect_the_same_elsewhere, first_found, named
 from log_world import FAULTS
+from planted_defects import (
+    accept_before_sync,
+    answer_settlements_before_they_are_durable,
+    forget_some_ids,
+    forget_the_states_of_sessions,
+    give_a_held_session,
+)
 
 from hubweir.errors import CorruptStore
 from hubweir.kernels import which
 from hubweir.kernels.queue_contract import LOCKED, SETTLING
 from hubweir.queue import fragment_snapshot
-from hubweir.queue.duplicate_window import DuplicateWindow
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.lock_table import LockTable
-from hubweir.queue.message_session import MessageSession, MessageSessions
+from hubweir.queue.message_session import MessageSessions
 from hubweir.queue.message_table import MessageTable
-from hubweir.queue.operation import MOVED, REJECTED, SESSION_STATE, SETTLED, Operation
+from hubweir.queue.operation import MOVED, Operation
 from hubweir.queue.session_holds import SessionHolds
 from hubweir.queue.window_clock import WindowClock
 from hubweir.testing.history_values import Violation
 from hubweir.testing.memory_faults import Plan
-from hubweir.testing.memory_files import MemoryFile
 from hubweir.topic import fan_out
 
 # Found by these seeds once, and mended.
@@ -45,11 +47,8 @@ LEAST_SHARE_MET = 0.3
 
 def _play(seed: int, *, is_topic: bool) -> list[Plan]:
     world = FragmentWorld(seed, is_topic=is_topic)
-    try:
+    with named(seed):
         world.run()
-    except BaseException as error:
-        error.add_note(f"seed {seed}: HUBWEIR_FIRST_SEED={seed} plays it again")
-        raise
     return world.files.plans
 
 
@@ -66,9 +65,7 @@ def test_no_history_of_messages_breaks_a_promise(
         plans += _play(seed, is_topic=is_topic)
     if count < 50:
         return  # too few to say how many faults are met
-    for fault in sorted({meets.fault for meets in FAULTS}, key=lambda fault: fault.name):
-        met = [plan.fired > 0 for plan in plans if plan.fault is fault]
-        assert sum(met) > LEAST_SHARE_MET * len(met), f"{fault}: {sum(met)} of {len(met)} planned faults were met"
+    expect_enough_met(plans, [meets.fault for meets in FAULTS], LEAST_SHARE_MET)
 
 
 def test_the_same_seed_gives_the_same_history_of_messages_in_any_process(
@@ -77,27 +74,7 @@ def test_the_same_seed_gives_the_same_history_of_messages_in_any_process(
     seeds = list(range(first_seed, first_seed + measure(10_000), 100))
     here = [play(seed, is_topic=bool(seed % 2)) for seed in seeds]
     code = f"import fragment_world as w\nfor seed in {seeds}: print(w.play(seed, is_topic=bool(seed % 2)))"
-    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    env = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": paths}
-    there = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert there.stdout.split() == here
-
-
-def answer_settlements_before_they_are_durable(patch: pytest.MonkeyPatch) -> None:
-    gather = FragmentCore.gather
-
-    def early(self: FragmentCore, operations: list[Operation], on_done: Any = None) -> None:
-        if operations and operations[-1].code in (SETTLED, REJECTED) and on_done is not None:
-            gather(self, operations)
-            on_done(None)
-        else:
-            gather(self, operations, on_done)
-
-    patch.setattr(FragmentCore, "gather", early)
-
-
-def accept_before_sync(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MemoryFile, "write_and_sync", MemoryFile.write)
+    expect_the_same_elsewhere(here, code)
 
 
 def settle_behind_the_end_of_a_lock(patch: pytest.MonkeyPatch) -> None:
@@ -142,10 +119,6 @@ def give_a_session_before_its_last_holder_is_decided(patch: pytest.MonkeyPatch) 
     patch.setattr(FragmentCore, "is_decided", lambda self, number: True)
 
 
-def give_a_held_session(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MessageSession, "is_free", property(lambda self: not self.is_ending))
-
-
 def go_on_behind_what_was_given_back(patch: pytest.MonkeyPatch) -> None:
     def deaf(self: MessageSessions, messages: Any, counts: Any) -> None:
         pass
@@ -157,17 +130,6 @@ def pass_what_is_being_given_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MessageSessions, "hold_back", lambda self, messages, counts: None)
 
 
-def forget_the_states_of_sessions(patch: pytest.MonkeyPatch) -> None:
-    apply = FragmentState.apply
-
-    def deaf(self: FragmentState, operation: Operation, *, is_replay: bool) -> Any:
-        if operation.code == SESSION_STATE and is_replay:
-            return array("q")
-        return apply(self, operation, is_replay=is_replay)
-
-    patch.setattr(FragmentState, "apply", deaf)
-
-
 def renew_sessions_for_too_short(patch: pytest.MonkeyPatch) -> None:
     hold = SessionHolds._hold
 
@@ -177,17 +139,6 @@ def renew_sessions_for_too_short(patch: pytest.MonkeyPatch) -> None:
         return until_ms
 
     patch.setattr(SessionHolds, "_hold", short)
-
-
-def forget_ids_at_the_start(patch: pytest.MonkeyPatch) -> None:
-    duplicates_in = DuplicateWindow.duplicates_in
-
-    def forgetful(self: DuplicateWindow, data: Any, fields: Any, **named: Any) -> list[int]:
-        found = duplicates_in(self, data, fields, **named)
-        self._newest = {each: time_ms for each, time_ms in self._newest.items() if each % 4}
-        return found
-
-    patch.setattr(DuplicateWindow, "duplicates_in", forgetful)
 
 
 def let_clocks_end_windows(patch: pytest.MonkeyPatch) -> None:
@@ -208,18 +159,14 @@ DEFECTS = [
     pass_what_is_being_given_back,
     forget_the_states_of_sessions,
     renew_sessions_for_too_short,
-    forget_ids_at_the_start,
+    forget_some_ids,
     let_clocks_end_windows,
 ]
 
 
 def _finds(is_topic: bool) -> None:
-    for seed in range(CONTROL_SEEDS):
-        try:
-            FragmentWorld(seed, is_topic=is_topic).run()
-        except (Violation, CorruptStore, AssertionError, LookupError):
-            return
-    pytest.fail(f"nothing was found in {CONTROL_SEEDS} histories")
+    kinds = (Violation, CorruptStore, AssertionError, LookupError)
+    first_found(lambda seed: FragmentWorld(seed, is_topic=is_topic).run(), range(CONTROL_SEEDS), *kinds)
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)

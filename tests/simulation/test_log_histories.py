@@ -5,17 +5,14 @@ Every planted defect below must be found by the same histories: else their silen
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
+from histories import expect_enough_met, expect_the_same_elsewhere, first_found, named
 from log_world import FAULTS, LogWorld, Violation, play
+from planted_defects import accept_before_sync, ignore_failed_syncs, retry_failed_syncs
 
-from hubweir.env import SyncFailed
 from hubweir.errors import CorruptStore
 from hubweir.kernels import which
 from hubweir.kernels.contract import W_CHAIN_POSITION
@@ -29,7 +26,7 @@ from hubweir.messaging_store.segment_engine.group_commit import GroupCommit
 from hubweir.messaging_store.segment_engine.log_notes import LogNotes
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.testing.memory_faults import Plan
-from hubweir.testing.memory_files import MemoryFile, MemoryFiles
+from hubweir.testing.memory_files import MemoryFiles
 
 # Found by these seeds once, and mended.
 PAST_SEEDS = [35, 39, 47, 92, 275, 366, 1011, 1395807265, 1400821255, 83032434]
@@ -40,11 +37,8 @@ LEAST_SHARE_MET = 0.5
 
 def _play(seed: int) -> LogWorld:
     world = LogWorld(seed)
-    try:
+    with named(seed):
         world.run()
-    except BaseException as error:
-        error.add_note(f"seed {seed}: HUBWEIR_FIRST_SEED={seed} plays it again")
-        raise
     return world
 
 
@@ -56,48 +50,13 @@ def test_no_history_breaks_a_promise(first_seed: int, measure: Callable[[int], i
     plans: list[Plan] = []
     for seed in [*PAST_SEEDS, *range(first_seed, first_seed + count)]:
         plans += _play(seed).files.plans
-    for fault in sorted({meets.fault for meets in FAULTS}, key=lambda fault: fault.name):
-        met = [plan.fired > 0 for plan in plans if plan.fault is fault]
-        assert sum(met) > LEAST_SHARE_MET * len(met), f"{fault}: {sum(met)} of {len(met)} planned faults were met"
+    expect_enough_met(plans, [meets.fault for meets in FAULTS], LEAST_SHARE_MET)
 
 
 def test_the_same_seed_gives_the_same_history_in_any_process(first_seed: int, measure: Callable[[int], int]) -> None:
     seeds = list(range(first_seed, first_seed + measure(20_000), 100))
-    here = [play(seed) for seed in seeds]
     code = f"import log_world\nfor seed in {seeds}: print(log_world.play(seed))"
-    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    for hash_seed in ("1", "4711"):
-        env = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
-        there = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-        assert there.stdout.split() == here
-
-
-def accept_before_sync(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MemoryFile, "write_and_sync", MemoryFile.write)
-
-
-def ignore_sync_errors(patch: pytest.MonkeyPatch) -> None:
-    sync = MemoryFile.sync
-
-    def deaf(self: MemoryFile) -> None:
-        try:
-            sync(self)
-        except SyncFailed:
-            return
-
-    patch.setattr(MemoryFile, "sync", deaf)
-
-
-def retry_failed_syncs(patch: pytest.MonkeyPatch) -> None:
-    sync = MemoryFile.sync
-
-    def stubborn(self: MemoryFile) -> None:
-        try:
-            sync(self)
-        except SyncFailed:
-            sync(self)
-
-    patch.setattr(MemoryFile, "sync", stubborn)
+    expect_the_same_elsewhere([play(seed) for seed in seeds], code, hash_seeds=("1", "4711"))
 
 
 def leave_folders_unsynced(patch: pytest.MonkeyPatch) -> None:
@@ -229,7 +188,7 @@ DEFECTS = [
     believe_the_notes_of_an_older_epoch,
     believe_the_wall_clock,
     accept_before_sync,
-    ignore_sync_errors,
+    ignore_failed_syncs,
     retry_failed_syncs,
     leave_folders_unsynced,
     roll_without_sync,
@@ -247,9 +206,4 @@ def test_a_planted_defect_is_found(
     defect: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     defect(monkeypatch)
-    for seed in range(CONTROL_SEEDS):
-        try:
-            LogWorld(seed).run()
-        except (Violation, CorruptStore):
-            return
-    pytest.fail(f"{defect.__name__} was not found in {CONTROL_SEEDS} histories")
+    first_found(lambda seed: LogWorld(seed).run(), range(CONTROL_SEEDS), Violation, CorruptStore)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
+from histories import first_found, named
 from log_model import Kept, Record, Violation
 from log_world import LOG_ID, SETTINGS, STORE, LogWorld, records_of
 
@@ -129,13 +130,11 @@ def is_there(kept: Kept, index: int, found: dict[int, Record]) -> bool:
 def play(seed: int) -> str:
     """Play a history; what was lost for good."""
     world = LosingWorld(seed)
-    try:
-        world.play()
-    except LogLost:
-        assert world.lost == FOLDER
-    except BaseException as error:
-        error.add_note(f"seed {seed}: HUBWEIR_FIRST_SEED={seed} plays it again")
-        raise
+    with named(seed):
+        try:
+            world.play()
+        except LogLost:
+            assert world.lost == FOLDER
     return world.lost
 
 
@@ -170,9 +169,4 @@ def test_a_planted_defect_is_found(
     defect: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     defect(monkeypatch)
-    for seed in range(CONTROL_SEEDS):
-        try:
-            play(seed)
-        except Violation:
-            return
-    pytest.fail(f"{defect.__name__} was not found")
+    first_found(play, range(CONTROL_SEEDS), Violation)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
+from histories import named
 from log_model import Model
 from log_world import INTERLEAVED, LogWorld, Violation
 
@@ -83,11 +84,8 @@ class TwoOwners(LogWorld):
 
 def play(seed: int, durability: Durability) -> int:
     world = TwoOwners(seed, durability)
-    try:
+    with named(seed):
         world.play()
-    except BaseException as error:
-        error.add_note(f"seed {seed}, {durability.name}: HUBWEIR_FIRST_SEED={seed} plays it again")
-        raise
     return world.accepted_by_second
 
 

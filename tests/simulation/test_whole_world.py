@@ -5,18 +5,21 @@ Every planted defect below must be found by the same histories: else their silen
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from array import array
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from histories import expect_the_same_elsewhere, first_found, named
+from planted_defects import (
+    accept_before_sync,
+    answer_settlements_before_they_are_durable,
+    forget_some_ids,
+    forget_the_states_of_sessions,
+    give_a_held_session,
+)
 from simulated_service import SimulatedLife
-from whole_world import CHANGED, KILLED, WholeWorld, play
+from whole_world import CHANGED, KILLED, play
 from world_faults import DISK_FAULTS, KINDS, LATE
 
 from hubweir.broker.commands.command import Answer, Command
@@ -32,39 +35,27 @@ from hubweir.gateway.transaction_endings import TransactionEndings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.catalog_followers import CatalogFollowers
 from hubweir.queue.due_messages import DueMessages
-from hubweir.queue.duplicate_window import DuplicateWindow
 from hubweir.queue.fragment import Fragment, Times
-from hubweir.queue.fragment_core import FragmentCore
-from hubweir.queue.fragment_state import FragmentState
-from hubweir.queue.message_session import MessageSession
-from hubweir.queue.operation import REJECTED, SESSION_STATE, SETTLED, Operation
 from hubweir.queue.transaction_decisions import Fate, TransactionDecisions
 from hubweir.testing.history_values import Violation
-from hubweir.testing.memory_files import MemoryFile, MemoryFiles
+from hubweir.testing.memory_files import MemoryFiles
 from hubweir.topic.fan_out import _Chain
 
 # Found by these seeds once, and mended.
 PAST_SEEDS: list[int] = []
 SEEDS = 500
-CONTROL_SEEDS = 60
+CONTROL_SEEDS = 150  # the defect that is hardest to find shows in one history of thirty
 # So often each kind of fault is met in that many histories, and a fault of a disk more seldom.
 LEAST_MET_OTHERS = 100
 LEAST_MET = dict.fromkeys((fault.name for fault in DISK_FAULTS), 50)
-
-
-def _play(seed: int) -> WholeWorld:
-    try:
-        return play(seed)
-    except BaseException as error:
-        error.add_note(f"seed {seed}: HUBWEIR_FIRST_SEED={seed} plays it again")
-        raise
 
 
 @pytest.mark.timeout(3600)
 def test_no_history_of_the_whole_world_breaks_a_promise(first_seed: int, measure: Callable[[int], int]) -> None:
     count, met = measure(SEEDS), Counter[str]()
     for seed in [*PAST_SEEDS, *range(first_seed, first_seed + count)]:
-        met += _play(seed).met
+        with named(seed):
+            met += play(seed).met
     if count < SEEDS:
         return  # too few to say how often each kind of fault is met
     for kind in (*KINDS, *LATE, *(fault.name for fault in DISK_FAULTS), KILLED, CHANGED):
@@ -77,16 +68,8 @@ def test_the_same_seed_gives_the_same_whole_world_in_any_process(
     first_seed: int, measure: Callable[[int], int]
 ) -> None:
     seeds = list(range(first_seed, first_seed + measure(SEEDS), 100))
-    here = [_play(seed).digest for seed in seeds]
     code = f"import whole_world as w\nfor seed in {seeds}: print(w.play(seed).digest)"
-    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    env = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": paths}
-    there = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert there.stdout.split() == here
-
-
-def accept_before_sync(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MemoryFile, "write_and_sync", MemoryFile.write)
+    expect_the_same_elsewhere([play(seed).digest for seed in seeds], code)
 
 
 def send_again_behind_an_unknown_outcome(patch: pytest.MonkeyPatch) -> None:
@@ -131,45 +114,6 @@ def keep_locks_over_openings(patch: pytest.MonkeyPatch) -> None:
         return Fragment(*arguments, secret=bytes(len(secret)), **how)
 
     patch.setattr("hubweir.broker.hosted_fragment.Fragment", made)
-
-
-def answer_settlements_before_they_are_durable(patch: pytest.MonkeyPatch) -> None:
-    gather = FragmentCore.gather
-
-    def early(self: FragmentCore, operations: list[Operation], on_done: Any = None) -> None:
-        if operations and operations[-1].code in (SETTLED, REJECTED) and on_done is not None:
-            gather(self, operations)
-            on_done(None)
-        else:
-            gather(self, operations, on_done)
-
-    patch.setattr(FragmentCore, "gather", early)
-
-
-def give_a_held_session(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MessageSession, "is_free", property(lambda self: not self.is_ending))
-
-
-def forget_the_states_of_sessions(patch: pytest.MonkeyPatch) -> None:
-    apply = FragmentState.apply
-
-    def deaf(self: FragmentState, operation: Operation, *, is_replay: bool) -> Any:
-        if operation.code == SESSION_STATE and is_replay:
-            return array("q")
-        return apply(self, operation, is_replay=is_replay)
-
-    patch.setattr(FragmentState, "apply", deaf)
-
-
-def forget_some_ids(patch: pytest.MonkeyPatch) -> None:
-    duplicates_in = DuplicateWindow.duplicates_in
-
-    def forgetful(self: DuplicateWindow, data: Any, fields: Any, **named: Any) -> list[int]:
-        found = duplicates_in(self, data, fields, **named)
-        self._newest = {each: time_ms for each, time_ms in self._newest.items() if each % 4}
-        return found
-
-    patch.setattr(DuplicateWindow, "duplicates_in", forgetful)
 
 
 def never_ask_a_fragment_that_was_away(patch: pytest.MonkeyPatch) -> None:
@@ -264,14 +208,16 @@ DEFECTS = [
 ]
 
 
+# Of those that only few histories find, seeds that do, of what the world is now: tried first, a history takes a second.
+FOUND_BY: dict[Callable[[pytest.MonkeyPatch], None], tuple[int, ...]] = {
+    send_again_behind_an_unknown_outcome: (7,),
+}
+
+
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)
 def test_control_a_planted_defect_is_found_in_the_whole_world(
     defect: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     defect(monkeypatch)
-    for seed in range(CONTROL_SEEDS):
-        try:
-            play(seed)
-        except Violation:
-            return
-    pytest.fail(f"nothing was found in {CONTROL_SEEDS} histories")
+    first_found(play, [*FOUND_BY.get(defect, ()), *range(CONTROL_SEEDS)], Violation)

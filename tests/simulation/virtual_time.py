@@ -102,7 +102,23 @@ class _Skipping(selectors.DefaultSelector):
         return super().select(0)
 
 
-class Wire(asyncio.Transport):
+class VirtualTransport(asyncio.Transport):
+    """What every transport in virtual time answers alike: it is over nothing, and keeps nothing back."""
+
+    def writelines(self, pieces: Any) -> None:
+        self.write(b"".join(bytes(piece) for piece in pieces))
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+
+class Wire(VirtualTransport):
     """The client's transport, and what the gateway's host takes for its driver."""
 
     peer_certificate, is_private, unwritten_bytes = None, True, 0
@@ -129,9 +145,6 @@ class Wire(asyncio.Transport):
     def write(self, data: Any) -> None:
         self._loop.call_soon(self._receive, bytes(data))
 
-    def writelines(self, pieces: Any) -> None:
-        self.write(b"".join(bytes(piece) for piece in pieces))
-
     def close(self) -> None:
         self._loop.call_soon(self.cut)
 
@@ -139,15 +152,6 @@ class Wire(asyncio.Transport):
 
     def is_closing(self) -> bool:
         return self._is_over
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return default
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        pass
 
     # The gateway's driver
 
@@ -205,13 +209,17 @@ class Wire(asyncio.Transport):
                 self.protocol.buffer_updated(len(piece))
 
 
+def set_clocks(patch: pytest.MonkeyPatch, monotonic_ms: Callable[[], int], now_ms: Callable[[], int]) -> None:
+    """Whatever a client reads a clock for is this time."""
+    for place in ("hubweir.client.connection.monotonic_ms", "hubweir.drivers.amqp_driver.monotonic_ms"):
+        patch.setattr(place, monotonic_ms)
+    patch.setattr("hubweir.client.connection_tokens.time", SimpleNamespace(time=lambda: now_ms() / 1_000))
+
+
 def live(world: World, monkeypatch: pytest.MonkeyPatch, scenario: Callable[[VirtualLoop], Any]) -> None:
     """Run a scenario of the client in virtual time; a task's fault that nobody awaits fails it too."""
     loop = VirtualLoop(world)
-    for place in ("hubweir.client.connection.monotonic_ms", "hubweir.drivers.amqp_driver.monotonic_ms"):
-        monkeypatch.setattr(place, world.env.monotonic_ms)
-    clock = SimpleNamespace(time=lambda: world.env.now_ms() / 1_000)
-    monkeypatch.setattr("hubweir.client.connection_tokens.time", clock)
+    set_clocks(monkeypatch, world.env.monotonic_ms, world.env.now_ms)
     faults: list[Any] = []
     loop.set_exception_handler(lambda _, context: faults.append(context))
     try:

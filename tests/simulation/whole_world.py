@@ -20,15 +20,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from many_processes import Processes, SimulatedProcess, current_process
 from simulated_service import BROKERS, BrokerPart, SimulatedLife, SupervisorPart
 from simulated_streams import Network, StreamEnd, StreamLoop
+from virtual_time import set_clocks
 from world_catalog import GUEST, CatalogChanges
 from world_clients import (
+    CONNECTION_STRING,
     FEED,
     FEED_ALL,
     FEED_ODD,
@@ -42,15 +43,17 @@ from world_clients import (
     ORDERS,
     PARTITIONS,
     PROMPT_MS,
+    TIMEOUT_S,
     TURNS,
     TWO,
     WINDOW_MS,
 )
 from world_faults import CLIENTS, SUPERVISOR, Faults, broker_name
 from world_hub_clients import SeenHub, publish, read, read_again
-from world_queue_clients import SeenQueue, Sending, hold_sessions, left_in, receive
+from world_queue_clients import SeenQueue, Sending, hold_sessions, receive
 from world_transaction_clients import PLACES, SeenTokens, check_tokens, move_tokens, put_tokens
 
+from hubweir.client.queue_client import QueueClient
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -67,6 +70,7 @@ from hubweir.namespace.topic_description import TopicDescription
 from hubweir.queue.fragment import Fragment
 from hubweir.testing.history_values import Violation
 from hubweir.testing.memory_files import MemoryFiles
+from hubweir.testing.seen_messages import left_in
 from hubweir.testing.simulated_env import START_MS
 
 BROKER_SOCKET = "broker-"
@@ -200,8 +204,9 @@ class WholeWorld:
         self._expect_whole()
         # What is scheduled, and nobody was told of it, has another number from its time on.
         await asyncio.sleep(LATEST_SCHEDULE_MS / 1_000)
-        for queue in self.queues.values():
-            queue.history.left(await left_in(queue), self.now_ms)
+        async with QueueClient.from_connection_string(CONNECTION_STRING, timeout_s=TIMEOUT_S) as client:
+            for queue in self.queues.values():
+                queue.history.left(await left_in(client, queue.name), self.now_ms)
         self._expect_copies()
         await check_tokens(self, self.tokens)
         for partition in self.hub.partitions:
@@ -397,10 +402,7 @@ def play(seed: int) -> WholeWorld:
     """A whole history."""
     with pytest.MonkeyPatch.context() as patch:
         world = WholeWorld(seed)
-        clock = SimpleNamespace(time=lambda: (START_MS + world.now_ms) / 1_000)
-        for place in ("hubweir.client.connection.monotonic_ms", "hubweir.drivers.amqp_driver.monotonic_ms"):
-            patch.setattr(place, world.processes.monotonic_ms)
-        patch.setattr("hubweir.client.connection_tokens.time", clock)
+        set_clocks(patch, world.processes.monotonic_ms, lambda: START_MS + world.now_ms)
         patch.setattr("hubweir.broker.remote_broker.connect_unix", world.network.connect)
         patch.setattr("hubweir.broker.shared_broker.UnixListener", world.network.listen)
         patch.setattr("hubweir.namespace.messaging_tier.STANDARD_FRAGMENTS", FRAGMENTS)

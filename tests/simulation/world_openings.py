@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hubweir.client.message_run import ReceivedMessage
 from hubweir.kernels.queue.tokens import check_of
 from hubweir.queue.fragment_number import fragment_of
 from hubweir.testing.history_values import Violation
@@ -30,9 +29,3 @@ class Openings:
         if not any(check_of(secret, number) == check for secret in its):
             raise Violation(f"P7: the token {token.hex()} of {self._entity} was given by no fragment")
         return False
-
-
-def lock_token_of(message: ReceivedMessage) -> bytes:
-    token = message.lock_token
-    assert token is not None
-    return token.bytes

@@ -18,12 +18,12 @@ from world_clients import (
     World,
     pause,
 )
-from world_openings import Openings, lock_token_of
+from world_openings import Openings
 
 from hubweir.client.message_run import ReceivedMessage
 from hubweir.client.queue_client import QueueClient
 from hubweir.client.queue_message import QueueMessage
-from hubweir.client.queue_receiver import QueueReceiver, QueueReceiverOptions
+from hubweir.client.queue_receiver import QueueReceiver
 from hubweir.client.queue_requests import RequestUnknown
 from hubweir.client.queue_sender import QueueSender
 from hubweir.client.sender import OutcomeUnknown
@@ -31,9 +31,9 @@ from hubweir.client.session_receiver import SessionNotGranted, SessionReceiver
 from hubweir.errors import MESSAGE_LOCK_LOST, SESSION_LOCK_LOST, ServiceError
 from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.queue.fragment_number import fragment_of
-from hubweir.queue.sub_queue import SubQueue
 from hubweir.testing.history_values import SeenHold, SeenMessage, Violation
 from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
+from hubweir.testing.seen_messages import body_of, settle, text_of, token_of
 from hubweir.testing.simulated_env import START_MS
 
 T = TypeVar("T")
@@ -215,7 +215,7 @@ class Sending:
         for _ in range(1 if queue.has_ids or due_ms is not None else random.choice([1, 1, 3])):
             self._texts += 1
             text, kind = f"{self._name}.{self._texts}", random.choice(KINDS)
-            body = f"{text}|{'x' * random.choice([5, 200, 3_000])}".encode()
+            body = body_of(text, random.choice([5, 200, 3_000]))
             own_id = f"{self._name} {self._texts - (random.randrange(1, 4) if random.random() < 0.3 else 0)}"
             # Duplicates are those of one id and one key.
             seen_id = f"{key} {own_id}" if queue.has_ids else None
@@ -265,7 +265,7 @@ async def hold_sessions(world: World, queue: SeenQueue, name: str) -> None:
         number, gateway = partition_of_key(receiver.session_id.encode(), FRAGMENTS), world.gateway_of(name)
         what = (("client", name), ("fragment", number), ("way", gateway and gateway.name, queue.stores[number]))
         is_broken = any(queue.breaks.get(each) != breaks.get(each) for each in what)
-        if gateway is None or is_broken or (name, gateway, receiver._session_link.name) in queue.ended_links:
+        if gateway is None or is_broken or (name, gateway, receiver.link_name) in queue.ended_links:
             await receiver.close()  # it may be over since it was granted
             continue
         hold = queue.history.hold(receiver.session_id, asked_ms + LOCK_MS, world.now_ms)
@@ -317,7 +317,7 @@ async def _settle_all(
     stale: list[ReceivedMessage] = []
     history, now_ms = queue.history, world.now_ms
     for message in messages:
-        text, token = text_of(message), lock_token_of(message)
+        text, token = text_of(message), token_of(message)
         world.note(f"{name} got {text} {message.sequence_number}")
         queue.expect_due(text, now_ms)
         if not queue.openings.is_current(token) or (hold is not None and hold.is_over):
@@ -341,7 +341,7 @@ async def _settle_all(
             await _settle_stale(receiver, message)
     for outcome, some in parts.items():
         for message in some:
-            if isinstance(receiver, SessionReceiver) and receiver._session_link.error is not None and hold is not None:
+            if isinstance(receiver, SessionReceiver) and receiver.lost is not None and hold is not None:
                 queue.history.let_go(hold)  # its holder was told that it is over
             if hold is None or not hold.is_over:
                 await _settle(world, queue, name, receiver, message, outcome)
@@ -366,37 +366,13 @@ async def _settle(
     message: ReceivedMessage,
     outcome: SeenOutcome,
 ) -> None:
-    settle: Callable[[Any], Any] = {
-        SeenOutcome.COMPLETE: receiver.complete,
-        SeenOutcome.ABANDON: receiver.abandon,
-        SeenOutcome.RELEASE: receiver.release,
-        SeenOutcome.DEAD_LETTER: receiver.dead_letter,
-    }[outcome]
-    settlement = queue.history.settling(lock_token_of(message), outcome, world.now_ms)
+    settlement = queue.history.settling(token_of(message), outcome, world.now_ms)
     answer = SeenAnswer.DONE
     try:
-        await settle(message)
+        await settle(receiver, outcome, [message])
     except ServiceError as error:
         is_lost = error.condition in (MESSAGE_LOCK_LOST, SESSION_LOCK_LOST)
         # Of a link that is gone the client says so itself: nobody was asked.
         answer = SeenAnswer.UNKNOWN if not is_lost or outcome is SeenOutcome.RELEASE else SeenAnswer.LOST
     queue.history.settled(settlement, answer)
     world.note(f"{name} {outcome.name} {text_of(message)} {answer.name}")
-
-
-async def left_in(queue: SeenQueue) -> list[tuple[str, int, bytes, bool]]:
-    """All that is there in the end."""
-    found = []
-    async with QueueClient.from_connection_string(CONNECTION_STRING, timeout_s=TIMEOUT_S) as client:
-        for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
-            receiver = client.receiver(queue.name, QueueReceiverOptions(sub_queue=sub_queue))
-            next_number = 1
-            while run := await receiver.peek(250, from_sequence_number=next_number):
-                is_dead = sub_queue is SubQueue.DEAD_LETTERS
-                found += [(text_of(each), each.sequence_number, each.body or b"", is_dead) for each in run]
-                next_number = run[-1].sequence_number + 1
-    return found
-
-
-def text_of(message: ReceivedMessage) -> str:
-    return (message.body or b"").split(b"|")[0].decode(errors="replace")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from world_clients import CONNECTION_STRING, NEWS, ONCE, ONE, TIMEOUT_S, TWO, World, pause
-from world_openings import Openings, lock_token_of
+from world_openings import Openings
 
 from hubweir.client.message_run import ReceivedMessage
 from hubweir.client.queue_client import QueueClient
@@ -19,6 +19,7 @@ from hubweir.client.retry import RetryPolicy
 from hubweir.errors import ServiceError
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.testing.history_values import Violation
+from hubweir.testing.seen_messages import token_of
 from hubweir.testing.token_ledger import Move, TokenLedger, TokenPlace
 
 # What tokens are sent to, and where they are received.
@@ -69,7 +70,7 @@ async def _move(
     """Receive tokens where they are, and send them on in one transaction; some are rolled back. Whether it is done."""
     ledger, random, openings = tokens.ledger, world.random, tokens.openings[PLACES[place]]
     found = await receiver.receive(random.randint(1, MOVED_AT_ONCE), max_wait_s=0.5)
-    some = [message for message in found if openings.is_current(lock_token_of(message))]
+    some = [message for message in found if openings.is_current(token_of(message))]
     if not some:
         return False
     origins = {token: TokenPlace(place, moved) for token, moved in map(_token, some)}
