@@ -29,7 +29,7 @@ SECONDS = {
     "tests/conformance/test_servicebus_sync.py": 80,
     "tests/conformance/test_servicebus_time.py": 80,
     "tests/conformance/foreign/test_java.py": 70,
-    "tests/image/test_dockerfile.py": 65,
+    "tests/image/test_dockerfile.py": 65,  # with --all; else 20
     "tests/conformance/test_servicebus_sessions.py": 60,
     "tests/conformance/test_servicebus_async.py": 60,
     "src/hubweir/client/tests/test_official_clients.py": 60,
