@@ -142,6 +142,11 @@ class StreamEnd(VirtualTransport):
         self._inbox: deque[bytes] = deque()
         self._is_looking = self._is_paused = self._is_closing = self._is_over = False
 
+    # The socket
+
+    def setsockopt(self, *option: int) -> None:
+        """How much it may buffer: here, all."""
+
     def put_on(self, protocol: Any) -> None:
         """Give it to a protocol, which gets what came before."""
         self.protocol = protocol
