@@ -1,7 +1,8 @@
 """Peeks at events of one partition: a reader of its own, closed as soon as it has read enough.
 
 Its consumer group is none that clients can name, so it takes no reader's place and meets no owner level. It reads a
-bounded number of bytes, a bounded number of times, and is charged to no throughput unit.
+bounded number of bytes, a bounded number of times, and is charged to no throughput unit. What it reads has a place in
+the process's byte budget (held_room.py), so that many peeks at once wait for one another.
 """
 
 from __future__ import annotations
@@ -32,11 +33,10 @@ from hubweir.kernels.contract import (
     EVENT_WIDTH,
     FRAME_WIDTH,
 )
-from hubweir.portal.shown_message import ShownMessage, shown_message
 from hubweir.portal.visit import Visit
 
 GROUP = "$portal"
-READ_BYTES, READS_LIMIT = 256 * 1024, 8
+READ_BYTES, READS_LIMIT, PEEK_BYTES = 256 * 1024, 8, 1024 * 1024
 # No event needs more than one frame: these are never sent.
 _FRAME_BYTES = 2**31 - 1
 _RUN_EVENTS, _RUN_BYTES = 2**31 - 1, 2**40
@@ -44,13 +44,13 @@ _RUN_EVENTS, _RUN_BYTES = 2**31 - 1, 2**40
 
 @dataclass(frozen=True, slots=True)
 class PeekedEvent:
-    """One event. key: "" for none."""
+    """One event. key: "" for none. data: the message, as a reader gets it."""
 
     sequence_number: int
     offset: int
     enqueued_time_ms: int
     key: str
-    message: ShownMessage
+    data: bytes
 
 
 def newest_position(info: PartitionInfo, count: int) -> EventPosition:
@@ -59,13 +59,12 @@ def newest_position(info: PartitionInfo, count: int) -> EventPosition:
     return EARLIEST if info.is_empty else EventPosition(PositionKind.SEQUENCE_NUMBER, first, inclusive=True)
 
 
-async def peek_events(
-    visit: Visit, place: PartitionPlace, position: EventPosition, count: int, view: str
-) -> list[PeekedEvent]:
-    """At most `count` events from a position on. Raises ServiceError. view: of bodies (shown_message.py)."""
+async def peek_events(visit: Visit, place: PartitionPlace, position: EventPosition, count: int) -> list[PeekedEvent]:
+    """At most `count` events from a position on, and no more behind PEEK_BYTES. Raises ServiceError."""
     owner = Owner(visit.gateway.process.process_id, NO_CONNECTION)
     opening = _PeekReader(place, OpenReader(place.log_id, owner, GROUP, position, None, None))
     events: list[PeekedEvent] = []
+    size = 0
     try:
         reader_id = (await visit.ask(opening.start)).reader_id
         for _ in range(READS_LIMIT):
@@ -73,8 +72,10 @@ async def peek_events(
             read = await visit.ask(reading)
             if not read.run:
                 break
-            events += _events_of(read, count - len(events), view)
-            if len(events) >= count:
+            found = _events_of(read, count - len(events))
+            size += sum(len(event.data) for event in found)
+            events += found
+            if len(events) >= count or size >= PEEK_BYTES:
                 break
     finally:
         opening.close()
@@ -110,7 +111,7 @@ def _read(place: PartitionPlace, command: ReadEvents, on_done: Callable[[EventsR
     place.broker.submit(command, lambda answer: on_done(answer if isinstance(answer, EventsRead) else error_of(answer)))
 
 
-def _events_of(read: EventsRead, count: int, view: str) -> list[PeekedEvent]:
+def _events_of(read: EventsRead, count: int) -> list[PeekedEvent]:
     """The first `count` of those that were read."""
     out = bytearray()
     written = deliver(read.run, 0, 0, 0, 0, 0, 0, True, _FRAME_BYTES, _RUN_EVENTS, _RUN_EVENTS, _RUN_BYTES, out)[0]
@@ -132,7 +133,7 @@ def _events_of(read: EventsRead, count: int, view: str) -> list[PeekedEvent]:
                 columns[at + E_OFFSET],
                 columns[at + E_ENQUEUED_TIME],
                 "" if key < 0 else data[key : key + columns[at + E_KEY_LENGTH]].decode(errors="replace"),
-                shown_message(data[start : start + rows[row + D_LENGTH]], view),
+                data[start : start + rows[row + D_LENGTH]],
             )
         )
         if len(events) == count:

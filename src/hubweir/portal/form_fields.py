@@ -10,6 +10,7 @@ from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.portal.form import Form
 
 _DIGITS_LIMIT = 12
+_SEQUENCE_DIGITS, _LONG_MAX = 19, 2**63 - 1
 
 
 class FieldEntry(Enum):
@@ -47,6 +48,14 @@ def number(form: Form, name: str, label: str) -> int:
     text = form.get(name, "").strip()
     if not (text.isascii() and text.isdigit()) or len(text) > _DIGITS_LIMIT:
         raise ServiceError(ARGUMENT_ERROR, f"{label} must be a whole number, such as 10.")
+    return int(text)
+
+
+def sequence_number(form: Form, name: str) -> int:
+    """As `number`. That of a partitioned entity has its fragment in front, and up to 19 digits."""
+    text = form.get(name, "").strip()
+    if not (text.isascii() and text.isdigit()) or len(text) > _SEQUENCE_DIGITS or int(text) > _LONG_MAX:
+        raise ServiceError(ARGUMENT_ERROR, "The sequence number must be a whole number, such as 10.")
     return int(text)
 
 

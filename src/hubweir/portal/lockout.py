@@ -1,5 +1,7 @@
 """Makes whoever fails to sign in wait: the first failures are free, then each doubles the time.
 
+A success forgives nothing: else whoever has a key that may do little could try others for ever, with it in between.
+
 A peer is an IPv4 address or the /64 network of an IPv6 address, whoever a proxy says that it is. Of many peers the one
 whose failure is the oldest is forgotten first, so that the table stays small. Each process counts for itself, and after
 a start nobody has failed. Times are milliseconds of the monotonic clock.
@@ -51,10 +53,6 @@ class Lockout:
         self._peers[key] = _Failures(known.count + 1, now_ms)
         if len(self._peers) > PEERS_LIMIT:
             del self._peers[next(iter(self._peers))]
-
-    def succeeded(self, peer: str) -> None:
-        """It signed in: its failures are forgotten."""
-        self._peers.pop(_network(peer), None)
 
 
 def _network(peer: str) -> str:

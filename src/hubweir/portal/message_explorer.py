@@ -5,33 +5,26 @@ To peek locks and counts nothing. Whatever takes messages away does so with a bo
 
 from __future__ import annotations
 
-from array import array
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hubweir.amqp.messaging.message import Message, decode_message
 from hubweir.amqp.messaging.message import encode_message as encode
-from hubweir.broker.commands.fragment import DeleteMessages, MessagesDeleted, MessagesReceived, PeekMessages
+from hubweir.broker.commands.fragment import DeleteMessages, MessagesDeleted
 from hubweir.errors import ARGUMENT_ERROR, NOT_ALLOWED, DecodeError, ServiceError
-from hubweir.gateway.fragments import Fragments
 from hubweir.gateway.http.exchange import Response
 from hubweir.gateway.queue_admission import check_gives
-from hubweir.kernels import encode_message
-from hubweir.kernels.contract import (
-    MESSAGE_WIDTH,
-    Q_DELIVERY_COUNT,
-    Q_ENQUEUED_MS,
-    Q_LOCKED_UNTIL_MS,
-    Q_SEQUENCE_NUMBER,
-    Q_STATE,
-)
 from hubweir.namespace.entity import Entity, EntityKind
 from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.topic_description import TopicDescription
-from hubweir.portal.form_fields import flag, number
+from hubweir.portal.form_fields import flag, number, sequence_number
+from hubweir.portal.held_room import held_room
+from hubweir.portal.message_peek import PEEK_BYTES, PeekedMessage, peek_messages
 from hubweir.portal.message_receive import ask, locked_messages, settle
 from hubweir.portal.sending import enqueue_again
-from hubweir.portal.shown_message import VIEWS, ShownMessage, shown_message
+from hubweir.portal.shown_message import VIEWS, ShownMessage, body_limit, shown_message
 from hubweir.portal.visit import Visit
 from hubweir.queue.dead_letter_properties import sent_again
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
@@ -43,21 +36,17 @@ PARTS = (
     ("transfer-dead-letters", "Transfer dead letters", SubQueue.TRANSFER_DEAD_LETTERS),
 )
 _SUB_QUEUES = {name: sub_queue for name, _, sub_queue in PARTS}
-PEEK_COUNT, PEEK_BYTES = 25, 1024 * 1024
+PEEK_COUNT = 25
 MOVE_LIMIT = 100
 DELETE_COUNT, DELETE_ROUNDS = 4_000, 25
 REASON_LIMIT = 4_096
-STATES = ("Active", "Deferred", "Scheduled")
 
 
 @dataclass(frozen=True, slots=True)
-class PeekedMessage:
-    """One message. state: Active, Locked, Deferred or Scheduled."""
+class ShownPeek:
+    """A message, and as a page shows it."""
 
-    sequence_number: int
-    enqueued_ms: int
-    delivery_count: int
-    state: str
+    peeked: PeekedMessage
     message: ShownMessage
 
 
@@ -68,7 +57,7 @@ async def messages(visit: Visit) -> Response:
 
 async def dead_letter(visit: Visit) -> Response:
     """Move the oldest active messages to the dead letters, with a reason."""
-    entity = _entity(visit)
+    entity = holding_entity(visit)
     details = SettleDetails(
         visit.form.get("reason", "")[:REASON_LIMIT] or None, visit.form.get("text", "")[:REASON_LIMIT] or None
     )
@@ -89,7 +78,7 @@ async def dead_letter(visit: Visit) -> Response:
 
 async def resubmit(visit: Visit) -> Response:
     """Send the oldest dead letters again, each copy first: a failure between the two leaves the dead letter, too."""
-    entity = _entity(visit)
+    entity = holding_entity(visit)
     goal_name = entity.description.parent or entity.name
     try:
         check_gives(entity.description, SubQueue.DEAD_LETTERS)
@@ -112,11 +101,11 @@ async def resubmit(visit: Visit) -> Response:
 
 async def purge(visit: Visit) -> Response:
     """Delete the messages of a part that are active; locked, deferred and scheduled ones stay."""
-    entity, part = _entity(visit), visit.form.get("part", "messages")
+    entity, part = holding_entity(visit), visit.form.get("part", "messages")
     try:
         if not flag(visit.form, "sure"):
             raise ServiceError(ARGUMENT_ERROR, "Tick the box to delete these messages: they cannot be had back.")
-        sub_queue = _sub_queue(part)
+        sub_queue = sub_queue_of(part)
         check_gives(entity.description, sub_queue)
         gone, before_ms = 0, visit.gateway.env.now_ms() + 1
         for place in visit.gateway.directory.fragments(entity).places:
@@ -131,14 +120,16 @@ async def purge(visit: Visit) -> Response:
     return _back(visit, entity.name, part, "purged", gone)
 
 
-def _entity(visit: Visit) -> Entity[MessagingDescription]:
+def holding_entity(visit: Visit) -> Entity[MessagingDescription]:
+    """The queue or the subscription that the address names. Raises ServiceError."""
     entity = visit.entity(MessagingDescription)
     if isinstance(entity.description, TopicDescription):
         raise ServiceError(NOT_ALLOWED, f"{entity.description.title} holds no messages: look at its subscriptions.")
     return entity
 
 
-def _sub_queue(part: str) -> SubQueue:
+def sub_queue_of(part: str) -> SubQueue:
+    """The sub-queue that a page calls so; ServiceError ARGUMENT_ERROR."""
     if part not in _SUB_QUEUES:
         raise ServiceError(ARGUMENT_ERROR, "A queue has messages, dead letters and transfer dead letters.")
     return _SUB_QUEUES[part]
@@ -163,15 +154,23 @@ def _back(visit: Visit, name: str, part: str, notice: str, count: int) -> Respon
 
 
 async def _show(visit: Visit, problem: ServiceError | None) -> Response:
-    entity = _entity(visit)
+    entity = holding_entity(visit)
     asked = visit.form if visit.form else visit.query
     part, view = asked.get("part", "messages"), visit.query.get("view", "auto")
-    sub_queue = _sub_queue(part if problem is None or part in _SUB_QUEUES else "messages")
+    sub_queue = sub_queue_of(part if problem is None or part in _SUB_QUEUES else "messages")
     if view not in dict(VIEWS):
         view = "auto"
-    from_number = number(visit.query, "from", "The sequence number") if visit.query.get("from") else 0
     fragments = visit.gateway.directory.fragments(entity)
-    found = await _peek(visit, fragments, sub_queue, from_number, view)
+    found: list[PeekedMessage] = []
+    shown: list[ShownPeek] = []
+    try:
+        from_number = sequence_number(visit.query, "from") if visit.query.get("from") else 0
+    except ServiceError as refusal:
+        problem, from_number = problem or refusal, 0
+    else:
+        async with held_room(visit, PEEK_BYTES):
+            found = await peek_messages(visit, fragments, sub_queue, from_number, PEEK_COUNT)
+            shown = await _shown(found, view)
     return visit.show_form(
         "messages.html",
         problem,
@@ -181,30 +180,17 @@ async def _show(visit: Visit, problem: ServiceError | None) -> Response:
         view=view,
         views=VIEWS,
         from_number=from_number,
-        messages=found,
+        messages=shown,
         next_number=found[-1].sequence_number + 1 if len(found) == PEEK_COUNT else None,
         may_send=visit.may(Rights.SEND, entity.description.parent or entity.name),
         is_subscription=entity.kind is EntityKind.SUBSCRIPTION,
     )
 
 
-async def _peek(
-    visit: Visit, fragments: Fragments, sub_queue: SubQueue, from_number: int, view: str
-) -> list[PeekedMessage]:
-    """A page of messages, one fragment behind the other, as clients peek."""
-    found: list[PeekedMessage] = []
-    for place in fragments.from_number(from_number):
-        left = PEEK_COUNT - len(found)
-        if not left:
-            break
-        command = PeekMessages(place.log_id, sub_queue, from_number, left, PEEK_BYTES)
-        answer = await ask(visit, place, command, MessagesReceived)
-        rows = array("q", answer.rows)
-        for at in range(len(rows) // MESSAGE_WIDTH):
-            row = rows[at * MESSAGE_WIDTH : (at + 1) * MESSAGE_WIDTH]
-            state = "Locked" if row[Q_LOCKED_UNTIL_MS] > 0 else STATES[max(0, row[Q_STATE])]
-            message = shown_message(encode_message(answer.run, rows, at, place.id_prefix), view)
-            found.append(
-                PeekedMessage(row[Q_SEQUENCE_NUMBER], row[Q_ENQUEUED_MS], row[Q_DELIVERY_COUNT], state, message)
-            )
-    return found
+async def _shown(found: Sequence[PeekedMessage], view: str) -> list[ShownPeek]:
+    """As a page shows them. To indent JSON takes milliseconds a message: the loop has its turns in between."""
+    shown, limit = [], body_limit(len(found))
+    for peeked in found:
+        shown.append(ShownPeek(peeked, shown_message(peeked.data, view, limit)))
+        await asyncio.sleep(0)
+    return shown

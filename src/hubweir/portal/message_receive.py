@@ -1,6 +1,7 @@
 """Receives a bounded number of messages under a lock, for what a page does with them; what it does not settle is free.
 
-A receiver of its own in each fragment, closed at once; it waits for no message.
+A receiver of its own in each fragment, closed at once; it waits for no message. An answer that comes when nobody waits
+any more closes its receiver, and releases what it brings.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from array import array
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from hubweir.broker.commands.command import Answer, Command, Owner
@@ -49,20 +51,59 @@ async def locked_messages(
     visit: Visit, place: FragmentPlace, sub_queue: SubQueue, count: int
 ) -> AsyncIterator[list[LockedMessage]]:
     """At most `count` messages of a fragment, the oldest first. Those that are still locked behind it are released."""
-    owner = Owner(visit.gateway.process.process_id, NO_CONNECTION)
-    opening = OpenReceiver(place.log_id, owner, sub_queue, ReceiveMode.PEEK_LOCK)
-    opened = await ask(visit, place, opening, ReceiverOpened)
+    receiver = _OpenReceiver(visit, place, sub_queue)
     messages: list[LockedMessage] = []
     try:
-        command = ReceiveMessages(place.log_id, opened.receiver_id, count, RECEIVE_BYTES, False)
-        messages = _opened(place, await ask(visit, place, command, MessagesReceived))
+        await visit.ask(receiver.open)
+        messages = _opened(place, await visit.ask(partial(receiver.receive, count)))
         yield messages
     finally:
-        place.broker.submit(CloseReceiver(place.log_id, opened.receiver_id), _nothing)
-        tokens = b"".join(message.token for message in messages)
-        if tokens:
-            # What was settled is lost to this one, and says so; nobody asks.
-            place.broker.submit(SettleMessages(place.log_id, tokens, SettleOutcome.RELEASE), _nothing)
+        receiver.close()
+        # What was settled is lost to this one, and says so; nobody asks.
+        _release(place, [message.token for message in messages])
+
+
+class _OpenReceiver:
+    """A receiver that is closed whatever happens, also when it opens or receives later than anybody waits."""
+
+    def __init__(self, visit: Visit, place: FragmentPlace, sub_queue: SubQueue) -> None:
+        owner = Owner(visit.gateway.process.process_id, NO_CONNECTION)
+        self._opening = OpenReceiver(place.log_id, owner, sub_queue, ReceiveMode.PEEK_LOCK)
+        self._place = place
+        self._receiver_id: int | None = None
+        self._is_over = False
+
+    def open(self, on_done: Callable[[ReceiverOpened | ServiceError], None]) -> None:
+        def answered(answer: Answer) -> None:
+            if isinstance(answer, ReceiverOpened):
+                self._receiver_id = answer.receiver_id
+                if self._is_over:
+                    self.close()
+            on_done(answer if isinstance(answer, ReceiverOpened) else error_of(answer))
+
+        self._place.broker.submit(self._opening, answered)
+
+    def receive(self, count: int, on_done: Callable[[MessagesReceived | ServiceError], None]) -> None:
+        """What there is now, `count` messages at most."""
+        assert self._receiver_id is not None, "it is open"
+
+        def answered(answer: Answer) -> None:
+            if isinstance(answer, MessagesReceived) and self._is_over:
+                _release(self._place, [token_of(row) for row in _message_rows(answer)])
+            on_done(answer if isinstance(answer, MessagesReceived) else error_of(answer))
+
+        command = ReceiveMessages(self._place.log_id, self._receiver_id, count, RECEIVE_BYTES, False)
+        self._place.broker.submit(command, answered)
+
+    def close(self) -> None:
+        self._is_over = True
+        if self._receiver_id is not None:
+            self._place.broker.submit(CloseReceiver(self._place.log_id, self._receiver_id), _nothing)
+
+
+def _release(place: FragmentPlace, tokens: list[bytes]) -> None:
+    if tokens:
+        place.broker.submit(SettleMessages(place.log_id, b"".join(tokens), SettleOutcome.RELEASE), _nothing)
 
 
 async def settle(
@@ -92,12 +133,14 @@ async def ask(visit: Visit, place: FragmentPlace, command: Command, kind: type[A
 def _opened(place: FragmentPlace, received: MessagesReceived) -> list[LockedMessage]:
     rows = array("q", received.rows)
     return [
-        LockedMessage(
-            encode_message(received.run, rows, number, place.id_prefix),
-            token_of(rows[number * MESSAGE_WIDTH : (number + 1) * MESSAGE_WIDTH]),
-        )
-        for number in range(len(rows) // MESSAGE_WIDTH)
+        LockedMessage(encode_message(received.run, rows, number, place.id_prefix), token_of(row))
+        for number, row in enumerate(_message_rows(received))
     ]
+
+
+def _message_rows(received: MessagesReceived) -> list[array[int]]:
+    rows = array("q", received.rows)
+    return [rows[at : at + MESSAGE_WIDTH] for at in range(0, len(rows), MESSAGE_WIDTH)]
 
 
 def _nothing(answer: Answer) -> None:

@@ -9,6 +9,8 @@ NOTICES = {
     "deleted": "It is deleted.",
     "group-added": "The consumer group is created.",
     "group-deleted": "The consumer group is deleted.",
+    "filter-saved": "The filter is saved.",
+    "filter-deleted": "The filter is deleted.",
     "scaled": "The throughput units are saved.",
     "policy-created": "The policy is created. Open it for its keys.",
     "policy-deleted": "The policy is deleted.",

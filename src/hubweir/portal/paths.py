@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 ROOT = "portal"
 HOME = f"/{ROOT}"
@@ -16,6 +16,9 @@ def path_to(page: str, name: str = "", /, **query: object) -> str:
 
 
 def is_own_path(path: str) -> bool:
-    """Whether a path from outside leads to a page of the portal, and to no other site."""
+    """Whether a path from outside leads to a page of the portal, and to no other site, nor to another page of this one
+    by dots, which browsers take away before they ask.
+    """
     is_plain = path.isascii() and path.isprintable() and "\\" not in path and "//" not in path
-    return is_plain and (path == HOME or path.startswith((f"{HOME}/", f"{HOME}?")))
+    has_dots = any(unquote(segment) in (".", "..") for segment in path.partition("?")[0].split("/"))
+    return is_plain and not has_dots and (path == HOME or path.startswith((f"{HOME}/", f"{HOME}?")))

@@ -19,15 +19,18 @@ from hubweir.portal import (
     consumer_group_pages,
     creation,
     deletion,
+    downloads,
     entity_lists,
     entity_pages,
     event_explorer,
     message_explorer,
     namespace_list,
     namespace_overview,
+    reader_pages,
     scale_pages,
     sending,
     settings_pages,
+    subscription_rule_pages,
 )
 from hubweir.portal.form import FORM_BYTES
 from hubweir.portal.visit import Visit
@@ -54,6 +57,8 @@ class PageRoute:
 _MANAGE, _SEND, _LISTEN, _ANY = Rights.MANAGE, Rights.SEND, Rights.LISTEN, Rights.ALL
 # A body of a quarter of a megabyte, of which each byte may take three in a form.
 SEND_BYTES = 1024 * 1024
+# Values of a correlation filter may have 32,768 characters each.
+RULE_BYTES = 512 * 1024
 ROUTES = (
     PageRoute("GET", "", _ANY, namespace_overview.overview, is_open=True),
     PageRoute("GET", "open", _ANY, namespace_overview.open_entity, is_open=True),
@@ -75,6 +80,11 @@ ROUTES = (
     PageRoute("GET", "delete", _MANAGE, deletion.ask_delete, is_of_entity=True),
     PageRoute("POST", "delete", _MANAGE, deletion.delete, is_of_entity=True),
     PageRoute("GET", "events", _LISTEN, event_explorer.events, is_of_entity=True),
+    PageRoute("GET", "follow", _LISTEN, event_explorer.follow, is_of_entity=True),
+    PageRoute("GET", "event-body", _LISTEN, downloads.event_body, is_of_entity=True),
+    PageRoute("GET", "download-events", _LISTEN, downloads.events_file, is_of_entity=True),
+    PageRoute("GET", "message-body", _LISTEN, downloads.message_body, is_of_entity=True),
+    PageRoute("GET", "download-messages", _LISTEN, downloads.messages_file, is_of_entity=True),
     PageRoute("GET", "messages", _LISTEN, message_explorer.messages, is_of_entity=True),
     PageRoute("POST", "dead-letter", _LISTEN, message_explorer.dead_letter, is_of_entity=True),
     PageRoute("POST", "resubmit", _LISTEN, message_explorer.resubmit, is_of_entity=True),
@@ -103,6 +113,11 @@ ROUTES = (
     PageRoute("POST", "entity-renew-key", _MANAGE, access_pages.renew_key, is_of_entity=True),
     PageRoute("POST", "entity-rights", _MANAGE, access_pages.change_rights, is_of_entity=True),
     PageRoute("POST", "entity-delete-policy", _MANAGE, access_pages.delete_policy, is_of_entity=True),
+    PageRoute("GET", "readers", _MANAGE, reader_pages.readers, is_of_entity=True),
+    PageRoute("GET", "rules", _MANAGE, subscription_rule_pages.rules, is_of_entity=True),
+    PageRoute("GET", "rule", _MANAGE, subscription_rule_pages.rule, is_of_entity=True),
+    PageRoute("POST", "rule", _MANAGE, subscription_rule_pages.put_rule, is_of_entity=True, form_bytes=RULE_BYTES),
+    PageRoute("POST", "delete-rule", _MANAGE, subscription_rule_pages.delete_rule, is_of_entity=True),
     PageRoute("GET", "consumer-groups", _MANAGE, consumer_group_pages.groups, is_of_entity=True),
     PageRoute("POST", "consumer-groups", _MANAGE, consumer_group_pages.add_group, is_of_entity=True),
     PageRoute("POST", "delete-consumer-group", _MANAGE, consumer_group_pages.delete_group, is_of_entity=True),

@@ -4,8 +4,10 @@
 
 No process remembers a session. The rule is read from the catalog at each request, so a session ends when the key that
 signed it is renewed and when its rule is deleted, and it may do what the rule allows now. A session that rests on a
-shared access signature holds that token, too, and ends with it. Idle for IDLE_MS, or LIFETIME_MS after the sign-in, it
-is over. CONTEXT keeps the two uses of a key apart: no signed session is a token, and no token is a session.
+shared access signature holds that token, too, and ends with it. One that rests on a JSON Web Token has no rule: it
+holds the token and is signed with the token's text, since whoever has that could sign in anew. Idle for IDLE_MS, or
+LIFETIME_MS after the sign-in, it is over. CONTEXT keeps the two uses of a key apart: no signed session is a token, and
+no token is a session.
 
 Signing out empties the cookie. A copy of it that somebody took stays good in processes that did not hear of that, until
 it has been idle for long enough.
@@ -14,12 +16,14 @@ it has been idle for long enough.
 from __future__ import annotations
 
 import base64
+import hmac
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from hubweir.auth.authorization_rule import AuthorizationRule, Secret, find_rule, sign, signature_matches
 from hubweir.auth.refusal import AuthRefused
+from hubweir.auth.shared_access_signature import is_signature
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.namespace.address import address_at
@@ -38,9 +42,9 @@ CONTEXT = b"hubweir portal session\n"
 
 
 class PortalSession(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the cookie says. entity: whose rule it is, as created, "" for the namespace's. token: "" for a key.
+    """What the cookie says. rule: "" for a JSON Web Token. entity: that the rule is of, as created; "" for none.
 
-    nonce: sent back by every form, so that no other site can make one (CSRF).
+    token: "" for a key. nonce: sent back by every form, so that no other site can make one (CSRF).
     """
 
     namespace: str
@@ -71,6 +75,11 @@ class Identity:
         return bool(self.rights & right) and segments[: len(self.path)] == self.path
 
     @property
+    def name(self) -> str:
+        """What people call whoever is signed in."""
+        return self.session.rule or "JSON Web Token"
+
+    @property
     def place(self) -> str:
         """The entity that it is for; "" for all of the namespace."""
         return self.session.entity or "/".join(self.path)
@@ -99,6 +108,8 @@ def read_cookie(value: str, process: GatewayProcess) -> Identity | None:
     is_old = now_ms - session.used_ms > IDLE_MS or now_ms - session.signed_in_ms > LIFETIME_MS
     if is_old or session.used_ms - now_ms > FUTURE_MS:
         return None
+    if not session.rule:
+        return _by_json_web_token(session, gateway, text, signature)
     rule = rule_of(gateway, session.entity, session.rule)
     key = _key_that_signed(rule, CONTEXT + text.encode(), signature)
     if key is None or rule is None:
@@ -106,6 +117,19 @@ def read_cookie(value: str, process: GatewayProcess) -> Identity | None:
     if not session.token:
         path = tuple(fold(session.entity).split("/")) if session.entity else ()
         return Identity(session, gateway, key, rule.rights, path)
+    try:
+        verified = gateway.authorization.verify(session.token)
+    except AuthRefused:
+        return None
+    return Identity(session, gateway, key, verified.rights, verified.scope.segments)
+
+
+def _by_json_web_token(session: PortalSession, gateway: Gateway, text: str, signature: bytes) -> Identity | None:
+    if is_signature(session.token) or not session.token:
+        return None
+    key = Secret(session.token)
+    if not hmac.compare_digest(sign(key, CONTEXT + text.encode()), signature):
+        return None
     try:
         verified = gateway.authorization.verify(session.token)
     except AuthRefused:

@@ -1,6 +1,8 @@
 """An event or a message as a page shows it: its body as JSON, text or hexadecimal digits, and what stands beside it.
 
-A page shows a part of what is large. What is no legal AMQP is shown as bytes.
+A page shows a part of what is large, so that nobody makes a large page by what they send: of a body some KB, of JSON
+that is indented at most twice as many characters, of properties so many that they are 8 KB. What is no legal AMQP is
+shown as bytes.
 """
 
 from __future__ import annotations
@@ -18,9 +20,12 @@ BODY_LIMIT_BYTES = 16 * 1024
 HEX_LIMIT_BYTES = 2 * 1024
 VALUE_LIMIT_CHARACTERS = 1_024
 PREVIEW_CHARACTERS = 120
-PROPERTY_COUNT = 100
+PROPERTY_COUNT, PROPERTIES_CHARACTERS = 100, 8_192
+# Bodies of one page together, as bytes. One message alone is shown as far as BODY_LIMIT_BYTES.
+PAGE_BODIES_BYTES = 512 * 1024
 VIEWS = (("auto", "Automatic"), ("json", "JSON"), ("text", "Text"), ("hex", "Hex"))
 _HEX_COLUMNS = 16
+_INDENTED = json.JSONEncoder(indent=2, ensure_ascii=False)
 Rows = Sequence[tuple[str, str]]
 
 
@@ -49,39 +54,56 @@ class ShownMessage:
     system: Rows
 
 
-def shown_message(data: bytes | memoryview, view: str = "auto") -> ShownMessage:
-    """An encoded message. view: one of VIEWS."""
+def body_limit(count: int) -> int:
+    """How many bytes of each body a page of so many messages shows."""
+    return min(BODY_LIMIT_BYTES, PAGE_BODIES_BYTES // max(1, count))
+
+
+def shown_message(data: bytes | memoryview, view: str = "auto", limit: int = BODY_LIMIT_BYTES) -> ShownMessage:
+    """An encoded message. view: one of VIEWS. limit: of the bytes of its body."""
     try:
         message = decode_message(data)
     except DecodeError:
         return ShownMessage(shown_body(bytes(data), "hex"), (), ())
-    return ShownMessage(shown_body(_body_of(message), view), _rows(message.application_properties), _system(message))
+    body = shown_body(body_of(message), view, limit)
+    return ShownMessage(body, _rows(message.application_properties), _system(message))
 
 
-def shown_body(data: bytes, view: str) -> ShownBody:
+def shown_body(data: bytes, view: str, limit: int = BODY_LIMIT_BYTES) -> ShownBody:
     """A body. What cannot be shown as it was asked for is shown as it can be: JSON as text, text as hex."""
     size = len(data)
-    if view in ("auto", "json") and size <= BODY_LIMIT_BYTES:
-        try:
-            value = read_json(data)
-        except IllegalJson:
-            pass
-        else:
-            if view == "json" or isinstance(value, dict | list):
-                return ShownBody(json.dumps(value, indent=2, ensure_ascii=False), "json", size, False)
+    if view in ("auto", "json") and size <= limit:
+        pretty = _pretty_json(data, 2 * limit, takes_scalars=view == "json")
+        if pretty is not None:
+            return ShownBody(pretty, "json", size, False)
     if view != "hex":
-        text = _text_of(data[:BODY_LIMIT_BYTES], is_cut=size > BODY_LIMIT_BYTES)
+        text = _text_of(data[:limit], is_cut=size > limit)
         if text is not None:
-            return ShownBody(text, "text", size, size > BODY_LIMIT_BYTES)
+            return ShownBody(text, "text", size, size > limit)
     return ShownBody(_hex(data[:HEX_LIMIT_BYTES]), "hex", size, size > HEX_LIMIT_BYTES)
+
+
+def _pretty_json(data: bytes, limit: int, *, takes_scalars: bool) -> str | None:
+    """Indented JSON; None: it is none, or it would have more characters than that, as numbers deep in lists do."""
+    try:
+        value = read_json(data)
+    except IllegalJson:
+        return None
+    if not (takes_scalars or isinstance(value, dict | list)):
+        return None
+    pieces, length = [], 0
+    for piece in _INDENTED.iterencode(value):
+        pieces.append(piece)
+        length += len(piece)
+        if length > limit:
+            return None
+    return "".join(pieces)
 
 
 def _text_of(data: bytes, *, is_cut: bool) -> str | None:
     """UTF-8 text without control characters, but for white space; None: it is none. is_cut: at any byte."""
     text = data.decode(errors="ignore" if is_cut else "replace")
-    if "\ufffd" in text or any(not (each.isprintable() or each.isspace()) for each in text):
-        return None
-    return text
+    return None if "\ufffd" in text or not "".join(text.split()).isprintable() else text
 
 
 def _hex(data: bytes) -> str:
@@ -94,7 +116,8 @@ def _hex(data: bytes) -> str:
     return "\n".join(lines)
 
 
-def _body_of(message: Message) -> bytes:
+def body_of(message: Message) -> bytes:
+    """The bytes of its data; of a value or a sequence, the text that says it."""
     match message.body:
         case DataBody(parts):
             return b"".join(parts)
@@ -103,29 +126,47 @@ def _body_of(message: Message) -> bytes:
         case ValueBody(str() as text):
             return text.encode(errors="replace")
         case ValueBody(value):
-            return _value_text(value).encode(errors="replace")
+            return str(value).encode(errors="replace")
         case SequenceBody(sequences):
-            return _value_text(list(sequences)).encode(errors="replace")
+            return str(list(sequences)).encode(errors="replace")
     return b""
 
 
 def _system(message: Message) -> Rows:
     """The properties of the message that are set, then its annotations."""
-    rows: list[tuple[str, str]] = []
+    found: list[tuple[object, object]] = []
     if message.properties is not None:
-        for each in fields(message.properties):
-            value = getattr(message.properties, each.name)
-            if value is not None:
-                rows.append((each.name.replace("_", "-"), _value_text(value)))
-    return (*rows, *_rows(message.message_annotations))
+        names = [each.name for each in fields(message.properties)]
+        found += [(name.replace("_", "-"), getattr(message.properties, name)) for name in names]
+    return _as_rows(
+        [*((name, value) for name, value in found if value is not None), *_items(message.message_annotations)]
+    )
 
 
 def _rows(values: Mapping[Any, object] | None) -> Rows:
-    return [(str(name)[:256], _value_text(value)) for name, value in list((values or {}).items())[:PROPERTY_COUNT]]
+    return _as_rows(_items(values))
 
 
-def _value_text(value: object) -> str:
+def _items(values: Mapping[Any, object] | None) -> list[tuple[object, object]]:
+    return list((values or {}).items())
+
+
+def _as_rows(pairs: Sequence[tuple[object, object]]) -> Rows:
+    """As text, so many as a page has room for; then how many more there are."""
+    rows: list[tuple[str, str]] = []
+    length = 0
+    for name, value in pairs:
+        row = str(name)[:256], value_text(value)
+        length += len(row[0]) + len(row[1])
+        if len(rows) == PROPERTY_COUNT or length > PROPERTIES_CHARACTERS:
+            return [*rows, ("…", f"{len(pairs) - len(rows)} more, which are left out here")]
+        rows.append(row)
+    return rows
+
+
+def value_text(value: object) -> str:
     """A value of AMQP as people read it."""
-    text = value.hex() if isinstance(value, bytes | bytearray) else str(value)
+    shown = value[: VALUE_LIMIT_CHARACTERS // 2 + 1].hex() if isinstance(value, bytes | bytearray) else value
+    text = str(shown)
     text = text if len(text) <= VALUE_LIMIT_CHARACTERS else f"{text[:VALUE_LIMIT_CHARACTERS]} …"
     return text.encode(errors="replace").decode()

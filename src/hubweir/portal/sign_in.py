@@ -1,4 +1,4 @@
-"""Signing in by a rule's name and key, a connection string, or a shared access signature; and signing out.
+"""Signing in by a rule's name and key, a connection string, a shared access signature or a JSON Web Token; signing out.
 
 Whoever fails learns nothing: not whether the rule, the entity or the namespace is there. A key does not come over plain
 HTTP from another machine, unless SASL PLAIN may (the setting plain_without_tls). Each process of a service counts
@@ -11,7 +11,7 @@ import base64
 import ipaddress
 from dataclasses import dataclass
 
-from hubweir.auth.authorization_rule import AuthorizationRule, Secret, find_rule, key_matches
+from hubweir.auth.authorization_rule import Secret, find_rule, key_matches
 from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature
 from hubweir.errors import ServiceError
@@ -31,16 +31,22 @@ from hubweir.portal.session import LIFETIME_MS, NONCE_BYTES, PortalSession, key_
 from hubweir.portal.session_cookie import cookie_headers
 
 REFUSED = "This name, key or token is not right, or it is not for this namespace."
-NO_JWT = "The portal takes rules and shared access signatures; JSON Web Tokens are for clients."
+NO_ISSUER = "This service takes no JSON Web Tokens: no issuer is configured whose tokens it would trust."
+NO_ROLE = "The token is good, and has none of the roles that give rights here."
+TOO_LONG = "The token is too long for a browser's cookie: sign in with a shorter one, or with a policy's key."
+# A browser keeps a cookie of 4,096 bytes, with its name and attributes.
+COOKIE_BYTES = 3_900
 SIGNED_OUT_LIMIT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Proof:
-    """Who proved to be what: the session's rule, the entity that it is of, and with which key its cookie is signed."""
+    """Who proved to be what: the session's rule, "" for a JSON Web Token, the entity that it is of, and with which key
+    its cookie is signed.
+    """
 
     gateway: Gateway
-    rule: AuthorizationRule
+    rule: str
     entity: str
     key: Secret
     token: str = ""
@@ -65,6 +71,7 @@ class SignIn:
             "given": {name: (given or {}).get(name, "") for name in ("rule", "entity", "namespace")},
             "to": to if is_own_path(to) else "",
             "has_namespaces": len(self._process.gateways) > 1,
+            "takes_json_web_tokens": any(each.settings.issuer is not None for each in self._process.gateways),
             "is_plain": not self._may_send_keys(request),
         }
         return self._templates.answer("sign_in.html", values, status=status)
@@ -87,15 +94,17 @@ class SignIn:
             gateway.counters["gateway.tokens_refused"] += 1
             gateway.refusals.describe(What.HTTP, "401", "A sign-in to the portal failed.", peer=request.peer)
             return self.form(request, {}, problem=proof, status=401, given=form)
-        self._lockout.succeeded(request.peer)
         wall_ms = proof.gateway.env.now_ms()
         nonce = base64.urlsafe_b64encode(proof.gateway.env.random_bytes(NONCE_BYTES)).decode()
         session = PortalSession(
-            proof.gateway.settings.namespace, proof.rule.name, proof.entity, proof.token, wall_ms, wall_ms, nonce
+            proof.gateway.settings.namespace, proof.rule, proof.entity, proof.token, wall_ms, wall_ms, nonce
         )
+        cookie = write_cookie(session, proof.key)
+        if len(cookie) > COOKIE_BYTES:
+            return self.form(request, {}, problem=TOO_LONG, status=400, given=form)
         to = form.get("to", "")
         where = to if is_own_path(to) else HOME
-        return redirect(where, cookie_headers(request, write_cookie(session, proof.key)))
+        return redirect(where, cookie_headers(request, cookie))
 
     def sign_out(self, session: PortalSession) -> None:
         """Its cookie means nothing any more in this process."""
@@ -127,7 +136,7 @@ class SignIn:
         if is_signature(text):
             return self._by_token(text)
         if text.count(".") == 2 and "=" not in text:
-            return NO_JWT
+            return self._by_json_web_token(request, text, namespace)
         if "=" in text and fold(text).lstrip().startswith("endpoint"):
             try:
                 pasted = ConnectionString.parse(text)
@@ -152,7 +161,7 @@ class SignIn:
         is_good = key_matches(rule, key)
         if not is_good or rule is None or (entity and found is None):
             return REFUSED
-        return _Proof(gateway, rule, found.name if found is not None else "", key_of(rule, key))
+        return _Proof(gateway, rule.name, found.name if found is not None else "", key_of(rule, key))
 
     def _by_token(self, token: str) -> _Proof | str:
         gateway = self._process.of_token(token)
@@ -162,14 +171,24 @@ class SignIn:
             return f"The token is not taken: {refused.text}"
         signature = verified.token
         if not isinstance(signature, SharedAccessSignature):
-            return NO_JWT
+            return REFUSED
         at = address_at(signature.scope.segments, gateway.namespace.find_any) if signature.scope.segments else None
         entity = at.entity.name if at is not None and at.entity is not None else ""
         own = rule_of(gateway, entity, verified.rule_name) if entity else None
         rule = own or rule_of(gateway, "", verified.rule_name)
         if rule is None:
             return REFUSED
-        return _Proof(gateway, rule, entity if own is not None else "", key_of(rule), token)
+        return _Proof(gateway, rule.name, entity if own is not None else "", key_of(rule), token)
+
+    def _by_json_web_token(self, request: Request, token: str, namespace: str) -> _Proof | str:
+        gateway = self._gateway(request, "", namespace)
+        if gateway.settings.issuer is None:
+            return NO_ISSUER
+        try:
+            verified = gateway.authorization.verify(token)
+        except AuthRefused as refused:
+            return f"The token is not taken: {refused.text}"
+        return _Proof(gateway, "", "", Secret(token), token) if verified.rights else NO_ROLE
 
     def _gateway(self, request: Request, rule: str, key: Secret, namespace: str) -> Gateway:
         """The namespace of the host, else the one that is named, else the first whose rule has this key."""

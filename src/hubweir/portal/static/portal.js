@@ -24,6 +24,25 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = before; }, 1500);
 });
 
+// Of several sorts of filter the fields of the one that is chosen are shown. Without scripts all are, and one sort counts.
+function chooseKind() {
+  const kind = document.getElementById("field-kind");
+  for (const part of document.querySelectorAll("[data-kind]")) part.hidden = part.dataset.kind !== kind.value;
+}
+document.addEventListener("change", (event) => { if (event.target.id === "field-kind") chooseKind(); });
+document.addEventListener("DOMContentLoaded", () => { if (document.querySelector("[data-kind]")) chooseKind(); });
+
+// A page that nobody looks at asks for nothing; one that follows drops what is oldest.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (document.hidden && event.detail.elt.getAttribute("hx-trigger")?.startsWith("every")) event.preventDefault();
+});
+document.addEventListener("htmx:afterSwap", () => {
+  const list = document.querySelector("[data-longest]");
+  if (!list) return;
+  const items = list.querySelectorAll(":scope > details");
+  for (const item of [...items].slice(0, Math.max(0, items.length - Number(list.dataset.longest)))) item.remove();
+});
+
 // A chart is a table whose figures are drawn above it: <table data-chart> with times in data-ms and series in columns.
 function draw(table) {
   if (!window.uPlot || table.dataset.drawn) return;

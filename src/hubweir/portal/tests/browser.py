@@ -42,7 +42,7 @@ class Browser:
     def get(self, page: str, **headers: str) -> Answer:
         """A page, by its path below `/portal`; the nonce of its forms is kept."""
         answer = self.ask("GET", f"/portal/{page}".rstrip("/"), headers=headers)
-        found = re.search(r'name="csrf" value="([^"]+)"', answer.text)
+        found = re.search(r'name="csrf" value="([^"]+)"', answer.body.decode(errors="replace"))
         if found:
             self.nonce = unescape(found[1])
         return answer
@@ -61,10 +61,19 @@ class Browser:
                 break
         return answer
 
+    def ask_late(self, method: str, path: str, **fields: str) -> Answer:
+        """A request whose answer takes real time, because a time-out of the portal has to pass."""
+        body = urlencode({"csrf": self.nonce, **fields}).encode() if method == "POST" else b""
+        return self.ask(method, path, body, pause_s=0.01)
+
     # How
 
-    def ask(self, method: str, path: str, body: bytes = b"", *, headers: Mapping[str, str] | None = None) -> Answer:
-        """One request, answered while the world runs. headers: `content_type` stands for content-type."""
+    def ask(self, method: str, path: str, body: bytes = b"", *, headers: Mapping[str, str] | None = None,
+            pause_s: float = 0) -> Answer:  # fmt: skip
+        """One request, answered while the world runs. headers: `content_type` stands for content-type.
+
+        pause_s: of real time, between looks for the answer.
+        """
         sent = {"host": self.host, "content-length": str(len(body))}
         if method == "POST":
             sent["content-type"] = "application/x-www-form-urlencoded"
@@ -77,9 +86,9 @@ class Browser:
             "scheme": self.scheme, "client": (self.peer, 50_000),
             "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
         }  # fmt: skip
-        return asyncio.run(self._run(scope, body))
+        return asyncio.run(self._run(scope, body, pause_s))
 
-    async def _run(self, scope: dict[str, Any], body: bytes) -> Answer:
+    async def _run(self, scope: dict[str, Any], body: bytes, pause_s: float) -> Answer:
         pieces, told = [body], list[Any]()
 
         async def receive() -> Any:
@@ -95,6 +104,7 @@ class Browser:
             if task.done():
                 break
             await let_run(self.world, 10)
+            await asyncio.sleep(pause_s)
         assert task.done(), "the portal does not answer"
         task.result()
         headers = {name.decode(): value.decode() for name, value in told[0]["headers"]}

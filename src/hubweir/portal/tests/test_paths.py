@@ -17,7 +17,8 @@ def test_pages_of_the_portal_are_its_own(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     ["", "//evil.example", "https://evil.example/portal", "/portalx", "/portal\\evil", "/portal//evil.example",
-     "/queues", "/portal/\nSet-Cookie: a=b", "/portal/é", "javascript:alert(1)"],
+     "/queues", "/portal/\nSet-Cookie: a=b", "/portal/é", "javascript:alert(1)", "/portal/../orders",
+     "/portal/%2e%2E/orders", "/portal/./..", "/portal/a/.%2e/.."],
 )  # fmt: skip
 def test_nothing_else_is(path: str) -> None:
     assert not is_own_path(path)

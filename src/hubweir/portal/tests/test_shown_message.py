@@ -3,7 +3,7 @@ import json
 import pytest
 
 from hubweir.amqp.messaging.message import DataBody, Message, Properties, SequenceBody, ValueBody, encode_message
-from hubweir.portal.shown_message import BODY_LIMIT_BYTES, shown_body, shown_message
+from hubweir.portal.shown_message import BODY_LIMIT_BYTES, PROPERTY_COUNT, body_limit, shown_body, shown_message
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,31 @@ def test_every_kind_of_body_and_what_stands_beside_it() -> None:
     assert shown_message(encode_message(Message(body=ValueBody([1, 2])))).body.preview == "[ 1, 2 ]"
     assert shown_message(encode_message(Message(body=SequenceBody(([1],))))).body.preview == "[ [ 1 ] ]"
     assert shown_message(b"\xff\xff").body.view == "hex"
+
+
+def test_json_that_grows_when_it_is_indented_is_shown_as_it_came() -> None:
+    """Numbers deep in lists have 64 blanks each in front of them: 16 KB would become a megabyte."""
+    data = b"[" * 30 + b",".join([b"1"] * 7_000) + b"]" * 30
+    shown = shown_body(data, "json")
+    assert shown.view == "text" and shown.text == data.decode()
+    assert shown_body(b"[" + b",".join([b"1"] * 100) + b"]", "json").view == "json", "the control"
+
+
+def test_a_page_of_many_messages_shows_less_of_each() -> None:
+    assert [body_limit(count) for count in (0, 1, 25, 32, 100)] == [BODY_LIMIT_BYTES] * 4 + [5_242]
+    assert len(shown_message(encode_message(Message(body=DataBody((b"x" * 9_000,)))), "text", 5_000).body.text) == 5_000
+
+
+def test_properties_beyond_what_a_page_has_room_for_are_counted() -> None:
+    many = {f"p{number}": "x" for number in range(PROPERTY_COUNT + 20)}
+    shown = shown_message(encode_message(Message(application_properties=many)))
+    assert len(shown.properties) == PROPERTY_COUNT + 1 and shown.properties[-1] == (
+        "…",
+        "20 more, which are left out here",
+    )
+    large = {f"p{number}": "x" * 2_000 for number in range(20)}
+    shown = shown_message(encode_message(Message(application_properties=large)))
+    assert sum(len(name) + len(value) for name, value in shown.properties) < 10_000
+    assert shown.properties[-1][0] == "…" and shown.properties[0][1].endswith(" …")
+    raw = shown_message(encode_message(Message(application_properties={"raw": b"\1" * 2_000})))
+    assert raw.properties == [("raw", "01" * 512 + " …")]

@@ -1,12 +1,18 @@
+import base64
+import json
+
 import pytest
 
+from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, World
+from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.rights import Rights
 from hubweir.portal.lockout import FIRST_WAIT_MS, FREE_FAILURES
 from hubweir.portal.session import IDLE_MS, LIFETIME_MS, RENEW_MS
-from hubweir.portal.sign_in import REFUSED
+from hubweir.portal.sign_in import NO_ISSUER, NO_ROLE, REFUSED, TOO_LONG
 from hubweir.portal.tests.browser import Browser, signed_in, text_of
+from hubweir.testing.token_issuer import AUDIENCE, ISSUER, TestIssuer, claims_until
 
 
 @pytest.fixture
@@ -148,3 +154,80 @@ def test_a_page_that_renews_itself_keeps_no_session_alive(world: World) -> None:
 def test_a_part_of_a_page_whose_session_is_over_leads_the_whole_page_to_the_form(world: World) -> None:
     answer = Browser(world).get("fragments/orders", hx_request="true")
     assert answer.status == 401 and answer.headers["hx-redirect"].startswith("/portal/sign-in")
+
+
+# JSON Web Tokens
+
+OWNER, RECEIVER = "Azure Event Hubs Data Owner", "Azure Event Hubs Data Receiver"
+
+
+@pytest.fixture(scope="module")
+def issuer() -> TestIssuer:
+    return TestIssuer()
+
+
+@pytest.fixture
+def trusting(issuer: TestIssuer) -> World:
+    return World(hubs={"orders": 1}, settings=GatewaySettings(issuer=IssuerKeys(ISSUER, AUDIENCE, issuer.keys_file)))
+
+
+def web_token(issuer: TestIssuer, world: World, *roles: str, seconds: int = 600) -> str:
+    return issuer.token(claims_until(world.env.now_ms() // 1000 + seconds, *roles))
+
+
+def test_a_json_web_token_signs_in_with_the_rights_of_its_roles_until_it_ends(
+    trusting: World, issuer: TestIssuer
+) -> None:
+    browser = Browser(trusting)
+    assert browser.sign_in(web_token(issuer, trusting, OWNER), "whatever").status == 303
+    assert "JSON Web Token" in text_of(browser.get("event-hubs")) and browser.get("settings/orders").status == 200
+    reader = Browser(trusting)
+    reader.follow(reader.sign_in(web_token(issuer, trusting, RECEIVER)))
+    assert reader.get("events/orders").status == 200 and reader.get("send/orders").status == 403
+    assert reader.get("event-hubs").status == 403
+    trusting.run_for(600_000)
+    assert browser.get("event-hubs").status == 303
+
+
+def test_a_json_web_token_that_is_no_good_says_why_and_counts_as_a_failure(trusting: World, issuer: TestIssuer) -> None:
+    browser = Browser(trusting)
+    good = web_token(issuer, trusting, OWNER)
+    forged = TestIssuer().token(claims_until(trusting.env.now_ms() // 1000 + 600, OWNER))
+    for token in (forged, good[:-8] + "AAAAAAAA", web_token(issuer, trusting, OWNER, seconds=-1)):
+        answer = browser.sign_in(token)
+        assert answer.status == 401 and "The token is not taken" in text_of(answer) and token not in answer.text
+    assert NO_ROLE in text_of(browser.sign_in(web_token(issuer, trusting, "a role of somebody else")))
+    assert not browser.cookie and browser.sign_in("a.b.c").status == 401
+    assert browser.sign_in(good).status == 429
+
+
+def test_without_an_issuer_no_json_web_token_is_taken(world: World, issuer: TestIssuer) -> None:
+    assert NO_ISSUER in text_of(Browser(world).sign_in(web_token(issuer, world, OWNER)))
+
+
+def test_a_cookie_around_a_token_is_signed_with_that_token_alone(trusting: World, issuer: TestIssuer) -> None:
+    browser = Browser(trusting)
+    browser.sign_in(web_token(issuer, trusting, OWNER))
+    name, value = browser.cookie.split("=", 1)
+    text, _, signature = value.partition(".")
+    said = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    others = (
+        {"token": web_token(issuer, trusting, OWNER, seconds=900)},
+        {"token": ""},
+        {"used_ms": said["used_ms"] + 1},
+        {"nonce": "guessed"},
+        {"rule": ROOT},
+        {"token": make_token("sb://localhost/", ROOT, KEY, trusting.env.now_ms() // 1000 + 600)},
+    )
+    for change in others:
+        changed = base64.urlsafe_b64encode(json.dumps({**said, **change}).encode()).decode().rstrip("=")
+        browser.cookie = f"{name}={changed}.{signature}"
+        assert browser.get("event-hubs").status == 303, change
+    browser.cookie = f"{name}={value}"
+    assert browser.get("event-hubs").status == 200, "the control"
+
+
+def test_a_token_that_no_cookie_holds_is_told(trusting: World, issuer: TestIssuer) -> None:
+    claims = claims_until(trusting.env.now_ms() // 1000 + 600, OWNER, *("x" * 40 for _ in range(50)))
+    answer = Browser(trusting).sign_in(issuer.token(claims))
+    assert answer.status == 400 and TOO_LONG in text_of(answer) and "set-cookie" not in answer.headers
