@@ -16,6 +16,7 @@ FOLDER = Path(__file__).with_name("static")
 ASSETS = {
     "portal.css": "text/css; charset=utf-8",
     "portal.js": "text/javascript; charset=utf-8",
+    "charts.js": "text/javascript; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "uPlot.iife.min.js": "text/javascript; charset=utf-8",
     "uPlot.min.css": "text/css; charset=utf-8",

@@ -21,6 +21,7 @@ class NavigationItem:
 
 NAMESPACE_PAGES = (
     NavigationItem("scale", "Scale", Rights.MANAGE),
+    NavigationItem("charts", "Charts", Rights.MANAGE),
     NavigationItem("policies", "Shared access policies", Rights.MANAGE),
     NavigationItem("alarms", "Alarms", Rights.MANAGE),
     NavigationItem("namespaces", "Namespaces", Rights.MANAGE),
@@ -35,6 +36,7 @@ TABS = (
     NavigationItem("consumer-groups", "Consumer groups", Rights.MANAGE, (EntityKind.EVENT_HUB,)),
     NavigationItem("readers", "Readers", Rights.MANAGE, (EntityKind.EVENT_HUB,)),
     NavigationItem("capture", "Capture", Rights.MANAGE, (EntityKind.EVENT_HUB,)),
+    NavigationItem("entity-charts", "Charts", Rights.MANAGE, _ALL),
     NavigationItem("rules", "Filters", Rights.MANAGE, (EntityKind.SUBSCRIPTION,)),
     NavigationItem("connect", "Connect", Rights.ALL, _ALL),
     NavigationItem("entity-policies", "Shared access policies", Rights.MANAGE, _STORING),

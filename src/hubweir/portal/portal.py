@@ -27,6 +27,7 @@ from hubweir.portal.form import Form, read_form, read_query
 from hubweir.portal.paths import HOME, is_own_path, path_to
 from hubweir.portal.rendering import Templates, redirect
 from hubweir.portal.routes import PageRoute, find_page
+from hubweir.portal.service_samples import ServiceSamples, TakeSamples
 from hubweir.portal.session import RENEW_MS, Identity, read_cookie, write_cookie
 from hubweir.portal.session_cookie import cookie_headers, cookie_of, no_cookie
 from hubweir.portal.sign_in import SignIn
@@ -38,12 +39,13 @@ CSRF_FIELD = "csrf"
 
 
 class Portal:
-    """See the module's text."""
+    """See the module's text. take_samples: asks all processes of the service what they measure."""
 
-    def __init__(self, process: GatewayProcess) -> None:
+    def __init__(self, process: GatewayProcess, take_samples: TakeSamples) -> None:
         self._process = process
         self._alarms: Alarms = process.alarms
         self._templates = Templates()
+        self._samples = ServiceSamples(take_samples, process.env)
         self._sign_in = SignIn(process, self._templates)
         # Compiled by whoever loads the portal, away from the loop.
         self._templates.compile_all()
@@ -114,7 +116,9 @@ class Portal:
 
     def _visit(self, identity: Identity, request: Request, page: str, name: str, query: Form, form: Form) -> Visit:
         has_alarms = identity.gateway is self._process.default
-        return Visit(self._templates, self._alarms, has_alarms, identity, request, page, name, query, form)
+        return Visit(
+            self._templates, self._samples, self._alarms, has_alarms, identity, request, page, name, query, form
+        )
 
     def _renewed(self, request: Request, response: Response, identity: Identity) -> Response:
         """The answer with a cookie that says when the session was used. Pages that renew themselves are no use."""

@@ -20,6 +20,7 @@ from hubweir.portal.navigation import NAMESPACE_PAGES, NavigationItem, tabs_of
 from hubweir.portal.notices import notice_text
 from hubweir.portal.paths import path_to
 from hubweir.portal.rendering import Templates, redirect
+from hubweir.portal.service_samples import ServiceSamples
 from hubweir.portal.session import Identity
 
 if TYPE_CHECKING:
@@ -36,10 +37,12 @@ FORBIDDEN = 403
 class Visit:
     """name: of the entity that the address names, as it stands there; "" for none. form: of a POST, else empty.
 
-    has_alarms: whether those who manage the session's namespace may see the alarms of the service.
+    has_alarms: whether those who manage the session's namespace may see the alarms of the service. samples: what all
+    processes measure.
     """
 
     templates: Templates
+    samples: ServiceSamples
     alarms: Alarms
     has_alarms: bool
     identity: Identity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
 from hubweir.config.settings import Settings
@@ -21,6 +21,7 @@ from hubweir.gateway.brokers import BrokerClient
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.application import Application
 from hubweir.gateway.http.metrics_page import MetricsPage
+from hubweir.gateway.http.open_metrics import ProcessSamples
 from hubweir.service.certificate import ReadCertificate, ServiceCertificate
 from hubweir.service.connection_spread import ConnectionSpread
 from hubweir.service.portal_on_demand import PortalOnDemand
@@ -42,11 +43,11 @@ class Listeners:
         loop_turn: LoopTurn,
         *,
         is_ready: Callable[[], bool],
-        has_portal: bool = False,
+        portal_samples: Callable[[], Awaitable[Sequence[ProcessSamples]]] | None = None,
         metrics: MetricsPage | None = None,
     ) -> None:
-        """Listens to nothing yet. is_ready: what /ready answers. has_portal: whether /portal is served. metrics: the
-        page of it; None: there is none."""
+        """Listens to nothing yet. is_ready: what /ready answers. portal_samples: what the charts of /portal ask; None:
+        there is no portal. metrics: the page of it; None: there is none."""
         connections, drivers = Connections(process), OpenConnections(loop_turn)
 
         def new_connection(peer: str, host: str = "") -> AmqpDriver:
@@ -57,7 +58,7 @@ class Listeners:
         self._process = process
         self._connections = connections
         self._drivers = drivers
-        portal = PortalOnDemand(process).answer if has_portal else None
+        portal = None if portal_samples is None else PortalOnDemand(process, portal_samples).answer
         self._passed: PassedConnections | None = None
         self._http = HttpDriver(Application(process, is_ready, portal, metrics), amqp=new_connection, limits=settings)
         self._switch = PortSwitch(

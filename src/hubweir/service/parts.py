@@ -228,13 +228,14 @@ class Parts:
     def _new_listeners(self) -> Listeners:
         """Not listening yet. It takes what brokers push from now on, so it is there before any gateway has readers."""
         access = metrics_access(self.settings)
+        is_shown = has_portal(self.settings, [each.key for each in self.namespaces])
         listeners = Listeners(
             self.settings,
             self.process,
             self._certificate,
             self._env.loop_turn,
             is_ready=lambda: self.ready,
-            has_portal=has_portal(self.settings, [each.key for each in self.namespaces]),
+            portal_samples=self._all_samples if is_shown else None,
             metrics=None if access is None else MetricsPage(self._all_samples, access),
         )
         self._ends.push_async_callback(listeners.close, grace_ms=self.settings.stop_grace_ms)

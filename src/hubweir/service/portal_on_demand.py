@@ -6,20 +6,24 @@ Loading takes a moment, in a thread: the loop goes on meanwhile. Requests that c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from hubweir.env import Lane, Result
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.exchange import Request, Response
+from hubweir.gateway.http.open_metrics import ProcessSamples
 
 Answer = Callable[[Request], Awaitable[Response]]
 
 
 class PortalOnDemand:
-    """See the module's text."""
+    """See the module's text. take_samples: asks all processes of the service what they measure."""
 
-    def __init__(self, process: GatewayProcess) -> None:
+    def __init__(
+        self, process: GatewayProcess, take_samples: Callable[[], Awaitable[Sequence[ProcessSamples]]]
+    ) -> None:
         self._process = process
+        self._take_samples = take_samples
         self._loaded: asyncio.Future[Answer] | None = None
 
     async def answer(self, request: Request) -> Response:
@@ -33,7 +37,7 @@ class PortalOnDemand:
     def _load(self) -> Answer:
         from hubweir.portal.portal import Portal
 
-        return Portal(self._process).answer
+        return Portal(self._process, self._take_samples).answer
 
     def _done(self, loaded: Result[Answer]) -> None:
         assert self._loaded is not None, "it was asked for"

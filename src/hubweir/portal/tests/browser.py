@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
+from functools import partial
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, World
 from hubweir.gateway.http.application import Application
+from hubweir.gateway.http.open_metrics import ProcessSamples
 from hubweir.gateway.http.tests.service import Answer
 from hubweir.gateway.http.tests.world_requests import let_run
+from hubweir.metrics import Samples
 from hubweir.portal.portal import Portal
 
 HOST = "localhost:5672"
@@ -28,7 +31,7 @@ class Browser:
     def __init__(self, world: World, *, portal: Portal | None = None, host: str = HOST, scheme: str = "http",
                  peer: str = "127.0.0.1") -> None:  # fmt: skip
         self.world = world
-        self.portal = portal or Portal(world.process)
+        self.portal = portal or Portal(world.process, partial(samples_of, world))
         self.cookie = ""
         self.host, self.scheme, self.peer = host, scheme, peer
         self.nonce = ""
@@ -113,6 +116,18 @@ class Browser:
             pair = headers["set-cookie"].partition(";")[0]
             self.cookie = "" if pair.endswith("=") else pair
         return Answer(told[0]["status"], headers, b"".join(part["body"] for part in told[1:]))
+
+
+async def samples_of(world: World) -> list[ProcessSamples]:
+    """What the one process of a world measures, as its service would say it (service/scrape.py)."""
+    samples = Samples()
+    for broker in world.brokers:
+        for _ in broker.measure(samples):
+            pass
+    for gateway in world.process.gateways:
+        gateway.measure(samples)
+    samples.count(world.counters)
+    return [ProcessSamples("", samples)]
 
 
 def signed_in(world: World, rule: str = ROOT, key: str = KEY, **fields: str) -> Browser:
