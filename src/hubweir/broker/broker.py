@@ -220,7 +220,9 @@ class Broker:
         on_answer(StatusTold(alarms_told(self.alarms), logs))
 
     def _ask_readers(self, command: AskReaders, on_answer: OnAnswer) -> None:
-        on_answer(ReadersTold(tuple(told for each in self._partitions() for told in each.readers.told())))
+        wanted = frozenset(command.log_ids)
+        asked = (each for each in self._partitions() if not wanted or each.resident_id in wanted)
+        on_answer(ReadersTold(tuple(told for each in asked for told in each.readers.told())))
 
     def _count(self) -> None:
         self._captures.count()

@@ -7,6 +7,7 @@ readers for gone. Nothing of it is kept.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Any
 
 from hubweir.broker.commands.status import AskReaders, ReadersTold, ReaderTold
@@ -19,20 +20,30 @@ from hubweir.namespace.resource_path import fold
 Document = dict[str, Any]
 
 
-async def readers_of(gateway: Gateway) -> Document:
-    """The document of docs/http.md. Takes status.ANSWER_S at most."""
-    answers = await asyncio.gather(*(ask_in_time(broker, AskReaders()) for broker in gateway.brokers))
+async def readers_of(gateway: Gateway, hub: str | None = None, partitions: Collection[str] = ()) -> Document:
+    """The document of docs/http.md. Takes status.ANSWER_S at most. hub, partitions: of these of a hub alone."""
+    hubs = gateway.namespace.entities(EventHubDescription)
+    if hub is not None:
+        hubs = tuple(each for each in hubs if each.name == hub)
+    places = [
+        (each, str(number), place)
+        for each in hubs
+        for number, place in enumerate(each.placements)
+        if hub is None or str(number) in partitions
+    ]
+    question = AskReaders(() if hub is None else tuple(place.log_id for _, _, place in places))
+    answers = await asyncio.gather(*(ask_in_time(broker, question) for broker in gateway.brokers))
     by_log: dict[str, list[ReaderTold]] = {}
     for answer in answers:
         if isinstance(answer, ReadersTold):
             for reader in answer.readers:
                 by_log.setdefault(reader.log_id, []).append(reader)
     readers = []
-    for hub in gateway.namespace.entities(EventHubDescription):
-        groups = {fold(group): group for group in (DEFAULT_GROUP, *hub.description.consumer_groups)}
-        for number, place in enumerate(hub.placements):
-            its = sorted(by_log.get(place.log_id, ()), key=lambda reader: reader.consumer_group)
-            readers += [_reader(each, hub.name, str(number), groups) for each in its]
+    for each, number, place in places:
+        its = sorted(by_log.get(place.log_id, ()), key=lambda reader: reader.consumer_group)
+        if its:
+            groups = {fold(group): group for group in (DEFAULT_GROUP, *each.description.consumer_groups)}
+            readers += [_reader(told, each.name, number, groups) for told in its]
     silent = [index for index, answer in enumerate(answers) if not isinstance(answer, ReadersTold)]
     return {"readers": readers, "stores_without_answer": silent}
 

@@ -181,7 +181,7 @@ class SignIn:
         return _Proof(gateway, rule.name, entity if own is not None else "", key_of(rule), token)
 
     def _by_json_web_token(self, request: Request, token: str, namespace: str) -> _Proof | str:
-        gateway = self._gateway(request, "", namespace)
+        gateway = self._gateway(request, "", Secret(""), namespace)
         if gateway.settings.issuer is None:
             return NO_ISSUER
         try:

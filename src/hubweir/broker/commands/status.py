@@ -73,7 +73,12 @@ class ReadersTold(Answer, frozen=True):
 
 @command(221, ReadersTold)
 class AskReaders(Command, frozen=True):
-    """Who reads its partitions. Asked by people, now and then: it visits every reader."""
+    """Who reads its partitions. Asked by people, now and then: it visits every reader.
+
+    log_ids: of the partitions that are meant; none: all of the broker.
+    """
+
+    log_ids: tuple[str, ...] = ()
 
 
 def alarms_told(alarms: Alarms) -> tuple[AlarmTold, ...]:

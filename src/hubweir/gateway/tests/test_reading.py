@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.process import Refusal
-from hubweir.broker.commands.status import ReadersTold, ReaderTold
+from hubweir.broker.commands.reader import OpenReader
+from hubweir.broker.commands.status import AskReaders, ReadersTold, ReaderTold
 from hubweir.errors import STORE_OFFLINE
+from hubweir.event_hub.event_position import EARLIEST
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.reading import readers_of
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -44,3 +47,26 @@ def asked(world: World, monkeypatch: pytest.MonkeyPatch, answer: Any) -> dict[st
     [broker] = world.gateway.brokers
     monkeypatch.setattr(broker, "submit", lambda command, on_answer: on_answer(answer))
     return asyncio.run(readers_of(world.gateway))
+
+
+def test_of_some_partitions_of_a_hub_nothing_else_is_asked() -> None:
+    world = World(hubs={"hub": 2, "other": 1})
+    opened = {}
+    for hub, partition in (("hub", "0"), ("hub", "1"), ("other", "0")):
+        opened[hub, partition] = world.gateway.directory.partition(hub, partition).log_id
+        world.ask(OpenReader(opened[hub, partition], Owner(7, 1), "$Default", EARLIEST, None, None))
+    asked: list[Any] = []
+
+    async def ask(hub: str | None, partitions: tuple[str, ...]) -> Any:
+        asking = asyncio.ensure_future(readers_of(world.gateway, hub, partitions))
+        for _ in range(20):
+            await asyncio.sleep(0)
+            world.env.run_for(1)
+        return await asking
+
+    for hub, partitions, count in ((None, (), 3), ("hub", ("1",), 1), ("hub", ("0", "1"), 2), ("other", (), 0)):
+        found = asyncio.run(ask(hub, partitions))
+        asked.append([(each["event_hub"], each["partition"]) for each in found["readers"]])
+        assert len(asked[-1]) == count
+    assert asked[1] == [("hub", "1")]
+    assert world.gate.sent(AskReaders)[1] == AskReaders((opened["hub", "1"],))
