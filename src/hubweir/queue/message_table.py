@@ -266,6 +266,8 @@ class MessageTable:
         for number in self._pages_from(from_count):
             page = self.pages[number]
             row = max(0, from_count - page.first)
+            if row * QUEUE_WIDTH >= len(page.rows):
+                continue  # it is asked for what comes behind the newest
             at, row, size = select_messages(
                 page.rows, row, page.first, WANT_ANY, sub_queue, 0, picked, at, last, size, max_bytes
             )
