@@ -35,6 +35,7 @@ from hubweir.broker.commands import (  # noqa: F401
     process,
     producer,
     reader,
+    sign_in,
     status,
     topic,
     transaction,

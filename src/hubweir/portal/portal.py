@@ -61,7 +61,7 @@ class Portal:
             if request.method == "POST":
                 _check_origin(request)
             cookie = cookie_of(request)
-            identity = self._identity(request, cookie)
+            identity = await self._identity(request, cookie)
             if page in ("sign-in", "sign-out"):
                 return await self._answer_sign_in(request, page, identity)
             if identity is None:
@@ -77,13 +77,13 @@ class Portal:
             failed = ServiceError(INTERNAL_ERROR, "The service failed in answering this request.")
             return self._problem(request, failed, identity)
 
-    def _identity(self, request: Request, cookie: str) -> Identity | None:
+    async def _identity(self, request: Request, cookie: str) -> Identity | None:
         if not cookie:
             return None
         identity = read_cookie(cookie, self._process)
         # A host of another namespace leads to that one, whatever was signed in for.
         named = self._process.named(_host(request))
-        if identity is None or named not in (None, identity.gateway) or self._sign_in.is_over(identity.session):
+        if identity is None or named not in (None, identity.gateway) or await self._sign_in.is_over(identity.session):
             return None
         return identity
 
@@ -97,7 +97,7 @@ class Portal:
             return await self._sign_in.sign_in(request, form)
         if identity is not None:
             _check_nonce(identity, form)
-            self._sign_in.sign_out(identity.session)
+            await self._sign_in.sign_out(identity.session)
         return redirect(path_to("sign-in", notice="signed-out"), no_cookie(request))
 
     async def _answer_page(self, request: Request, page: str, name: str, identity: Identity) -> Response:

@@ -9,8 +9,7 @@ holds the token and is signed with the token's text, since whoever has that coul
 LIFETIME_MS after the sign-in, it is over. CONTEXT keeps the two uses of a key apart: no signed session is a token, and
 no token is a session.
 
-Signing out empties the cookie. A copy of it that somebody took stays good in processes that did not hear of that, until
-it has been idle for long enough.
+Signing out empties the cookie; a copy of it that somebody took means nothing from then on (sign_in_ledger.py).
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.namespace.address import address_at
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights
+from hubweir.portal.sign_in_ledger import LIFETIME_MS
 
 IDLE_MS = 30 * 60_000
-LIFETIME_MS = 8 * 60 * 60_000
 # A cookie is written anew when its newest use is this old, and not at each request.
 RENEW_MS = 60_000
 # Clocks of one service are one clock; a use in the future means that it was set back.

@@ -1,8 +1,8 @@
 """Signing in by a rule's name and key, a connection string, a shared access signature or a JSON Web Token; signing out.
 
 Whoever fails learns nothing: not whether the rule, the entity or the namespace is there. A key does not come over plain
-HTTP from another machine, unless SASL PLAIN may (the setting plain_without_tls). Each process of a service counts
-failures, and remembers who signed out, for itself.
+HTTP from another machine, unless SASL PLAIN may (the setting plain_without_tls). Who failed, and who signed out, is
+known to all processes of a service (shared_ledger.py).
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from hubweir.namespace.address import address_at
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.resource_path import fold
 from hubweir.portal.form import Form
-from hubweir.portal.lockout import Lockout
 from hubweir.portal.notices import notice_text
 from hubweir.portal.paths import HOME, is_own_path
 from hubweir.portal.rendering import Templates, redirect
-from hubweir.portal.session import LIFETIME_MS, NONCE_BYTES, PortalSession, key_of, rule_of, write_cookie
+from hubweir.portal.session import NONCE_BYTES, PortalSession, key_of, rule_of, write_cookie
 from hubweir.portal.session_cookie import cookie_headers
+from hubweir.portal.shared_ledger import SharedLedger
+from hubweir.portal.sign_in_ledger import session_mark
 
 REFUSED = "This name, key or token is not right, or it is not for this namespace."
 NO_ISSUER = "This service takes no JSON Web Tokens: no issuer is configured whose tokens it would trust."
@@ -36,7 +37,6 @@ NO_ROLE = "The token is good, and has none of the roles that give rights here."
 TOO_LONG = "The token is too long for a browser's cookie: sign in with a shorter one, or with a policy's key."
 # A browser keeps a cookie of 4,096 bytes, with its name and attributes.
 COOKIE_BYTES = 3_900
-SIGNED_OUT_LIMIT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,7 @@ class SignIn:
     def __init__(self, process: GatewayProcess, templates: Templates) -> None:
         self._process = process
         self._templates = templates
-        self._lockout = Lockout()
-        self._signed_out: dict[str, int] = {}  # nonces with the time from which on they mean nothing, in that order
+        self._ledger = SharedLedger(process)
 
     def form(self, request: Request, query: Form, *, problem: str = "", status: int = 200, given: Form | None = None
              ) -> Response:  # fmt: skip
@@ -78,22 +77,21 @@ class SignIn:
 
     async def sign_in(self, request: Request, form: Form) -> Response:
         """To the page that was asked for, with a session; or the form again, and what is wrong."""
-        now_ms = self._process.env.monotonic_ms()
-        wait_ms = self._lockout.wait_ms(request.peer, now_ms)
+        if not self._may_send_keys(request):
+            return self.form(request, {}, problem="Keys do not go over plain HTTP.", status=403, given=form)
+        wait_ms = await self._ledger.try_now(request.peer)
         if wait_ms:
             problem = (
                 f"There were too many failed tries from your address. Wait {-(-wait_ms // 1000)} s, then try again."
             )
             return self.form(request, {}, problem=problem, status=429, given=form)
-        if not self._may_send_keys(request):
-            return self.form(request, {}, problem="Keys do not go over plain HTTP.", status=403, given=form)
         proof = self._proof(request, form)
         if isinstance(proof, str):
-            self._lockout.failed(request.peer, now_ms)
             gateway = self._process.default
             gateway.counters["gateway.tokens_refused"] += 1
             gateway.refusals.describe(What.HTTP, "401", "A sign-in to the portal failed.", peer=request.peer)
             return self.form(request, {}, problem=proof, status=401, given=form)
+        await self._ledger.succeeded(request.peer)
         wall_ms = proof.gateway.env.now_ms()
         nonce = base64.urlsafe_b64encode(proof.gateway.env.random_bytes(NONCE_BYTES)).decode()
         session = PortalSession(
@@ -106,19 +104,13 @@ class SignIn:
         where = to if is_own_path(to) else HOME
         return redirect(where, cookie_headers(request, cookie))
 
-    def sign_out(self, session: PortalSession) -> None:
-        """Its cookie means nothing any more in this process."""
-        now_ms = self._process.env.now_ms()
-        while self._signed_out and (len(self._signed_out) >= SIGNED_OUT_LIMIT or self._oldest_ends_ms() < now_ms):
-            del self._signed_out[next(iter(self._signed_out))]
-        self._signed_out[session.nonce] = now_ms + LIFETIME_MS
+    async def sign_out(self, session: PortalSession) -> None:
+        """Its cookie means nothing any more."""
+        await self._ledger.end_session(session_mark(session.nonce))
 
-    def is_over(self, session: PortalSession) -> bool:
-        """Whether somebody signed out of it, in this process."""
-        return session.nonce in self._signed_out
-
-    def _oldest_ends_ms(self) -> int:
-        return next(iter(self._signed_out.values()))
+    async def is_over(self, session: PortalSession) -> bool:
+        """Whether somebody signed out of it."""
+        return await self._ledger.is_over(session_mark(session.nonce))
 
     def _may_send_keys(self, request: Request) -> bool:
         """Whether what the peer sends is read by nobody in between; or whoever runs the service said that it may be."""

@@ -39,6 +39,7 @@ from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.keeper.server import KeeperServer
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.namespace.entity import EntityDescription
+from hubweir.portal.sign_in_ledger import SignInLedger
 from hubweir.service.certificate import ReadCertificate, ServiceCertificate
 from hubweir.service.completions import answer
 from hubweir.service.data_folder import store_count
@@ -184,7 +185,12 @@ class Supervisor(Parts):
         self.process = self._new_process(Brokers(ways, own=()), self._new_id())
         self._keeper = KeeperServer(self.process)
         door = SupervisorDoor(
-            self._keeper, lambda: self.processes, self._scrape.encoded, self.alarms, lambda: self._namespaces
+            self._keeper,
+            lambda: self.processes,
+            self._scrape.encoded,
+            self.alarms,
+            lambda: self._namespaces,
+            sign_ins=SignInLedger(self._env),
         )
         shared = SharedBroker(door)
         self._ends.push_async_callback(door.close)

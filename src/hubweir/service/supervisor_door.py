@@ -9,11 +9,13 @@ from hubweir.broker.commands.broker_process import AskMeasures, AskProcesses, Ma
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.commands.keeper import CreateNamespace, DeleteNamespace, FollowNamespaces, NamespacesApplied
 from hubweir.broker.commands.process import CloseOwner, Done
+from hubweir.broker.commands.sign_in import AskSession, EndSession, SessionTold, SignInSucceeded, SignInTried, TrySignIn
 from hubweir.broker.commands.status import alarms_told
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.server import CommandTarget
 from hubweir.drivers.tasks import Tasks
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
+from hubweir.portal.sign_in_ledger import SignInLedger
 from hubweir.service.namespace_door import NamespaceDoor
 from hubweir.service.process_door import answer_measures
 from hubweir.service.supervised_process import SupervisedProcess
@@ -29,9 +31,14 @@ class SupervisorDoor:
         measure: Callable[[], Awaitable[bytes]],
         alarms: Alarms,
         namespaces: Callable[[], NamespaceDoor | None] = lambda: None,
+        *,
+        sign_ins: SignInLedger,
     ) -> None:
-        """namespaces: None as long as the keeper has no gateways: nobody can connect then."""
+        """sign_ins: what the portals of all processes know together. namespaces: None as long as the keeper has no
+        gateways: nobody can connect then.
+        """
         self._namespaces = namespaces
+        self._sign_ins = sign_ins
         self._keeper = keeper
         self._alarms = alarms
         self._processes = processes
@@ -71,6 +78,16 @@ class SupervisorDoor:
                     on_answer(refusal_of(ServiceError(NOT_FOUND, f"there is no messaging store {store}")))
                 else:
                     process.mark(command, on_answer)
+            case TrySignIn(peer=peer):
+                on_answer(SignInTried(self._sign_ins.try_now(peer)))
+            case SignInSucceeded(peer=peer):
+                self._sign_ins.succeeded(peer)
+                on_answer(Done())
+            case AskSession(mark=mark):
+                on_answer(SessionTold(self._sign_ins.is_over(mark)))
+            case EndSession(mark=mark):
+                self._sign_ins.end_session(mark)
+                on_answer(Done())
             case FollowNamespaces() | NamespacesApplied() | CreateNamespace() | DeleteNamespace():
                 namespaces = self._namespaces()
                 if namespaces is None:

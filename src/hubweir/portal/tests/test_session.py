@@ -11,7 +11,8 @@ from hubweir.gateway.amqp.tests.world import KEY, ROOT, World
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_changes import RuleKey, RuleLevel
 from hubweir.namespace.secret import Secret
-from hubweir.portal.session import IDLE_MS, LIFETIME_MS, PortalSession, read_cookie, write_cookie
+from hubweir.portal.session import IDLE_MS, PortalSession, read_cookie, write_cookie
+from hubweir.portal.sign_in_ledger import LIFETIME_MS
 
 
 @pytest.fixture

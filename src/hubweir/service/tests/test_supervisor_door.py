@@ -19,8 +19,11 @@ from hubweir.broker.commands.broker_process import (
 )
 from hubweir.broker.commands.command import Answer, Command, Owner, Push
 from hubweir.broker.commands.process import CloseOwner, Done, Refusal
+from hubweir.broker.commands.sign_in import AskSession, EndSession, SessionTold, SignInSucceeded, SignInTried, TrySignIn
 from hubweir.counters import Counters
 from hubweir.errors import NOT_FOUND
+from hubweir.portal.lockout import FIRST_WAIT_MS, FREE_FAILURES
+from hubweir.portal.sign_in_ledger import SignInLedger
 from hubweir.service.supervisor_door import SupervisorDoor
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -62,7 +65,7 @@ class Kept:
 def world() -> tuple[Any, list[Any], Callable[[Command], Answer]]:
     keeper, kept = Keeper(), [Kept(0), Kept(1)]
     alarms = Alarms(SimulatedEnv(1), Counters())
-    door = SupervisorDoor(keeper, lambda: kept, measured, alarms)  # type: ignore[arg-type, return-value]
+    door = SupervisorDoor(keeper, lambda: kept, measured, alarms, sign_ins=SignInLedger(SimulatedEnv(1)))  # type: ignore[arg-type, return-value]
 
     def ask(command: Command) -> Answer:
         answers: list[Answer] = []
@@ -111,10 +114,21 @@ def test_a_mark_goes_to_the_process_that_has_the_store() -> None:
 def test_it_measures_itself_when_a_broker_process_asks() -> None:
     async def scenario() -> None:
         alarms, answers = Alarms(SimulatedEnv(1), Counters()), list[Answer]()
-        door = SupervisorDoor(Keeper(), lambda: [], measured, alarms)
+        door = SupervisorDoor(Keeper(), lambda: [], measured, alarms, sign_ins=SignInLedger(SimulatedEnv(1)))
         door.submit(AskMeasures(), answers.append)
         await asyncio.sleep(0.01)
         assert answers == [MeasuresTaken(b"measured")]
         await door.close()
 
     asyncio.run(scenario())
+
+
+def test_it_knows_for_all_processes_who_failed_to_sign_in_and_who_signed_out() -> None:
+    keeper, _, ask = world()
+    for _ in range(FREE_FAILURES):
+        assert ask(TrySignIn("10.0.0.1")) == SignInTried(0)
+    assert ask(TrySignIn("10.0.0.1")) == SignInTried(FIRST_WAIT_MS) and ask(TrySignIn("10.0.0.2")) == SignInTried(0)
+    assert ask(SignInSucceeded("10.0.0.1")) == Done() and ask(TrySignIn("10.0.0.1")) == SignInTried(0)
+    assert ask(AskSession("mark")) == SessionTold(is_over=False)
+    assert ask(EndSession("mark")) == Done() and ask(AskSession("mark")) == SessionTold(is_over=True)
+    assert ask(AskSession("other")) == SessionTold(is_over=False) and not keeper.asked
