@@ -127,6 +127,10 @@ async def samples_of(world: World) -> list[ProcessSamples]:
     for gateway in world.process.gateways:
         gateway.measure(samples)
     samples.count(world.counters)
+    for metric, series in samples.items():  # the catalog of a world has no name of its own
+        if metric.labels[:1] == ("namespace",):
+            for labels in [each for each in series if not each[0]]:
+                series[world.gateway.settings.namespace, *labels[1:]] += series.pop(labels)
     return [ProcessSamples("", samples)]
 
 
