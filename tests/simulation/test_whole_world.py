@@ -44,7 +44,7 @@ from hubweir.topic.fan_out import _Chain
 # Found by these seeds once, and mended.
 PAST_SEEDS: list[int] = []
 SEEDS = 500
-CONTROL_SEEDS = 150  # the defect that is hardest to find shows in one history of thirty
+CONTROL_SEEDS = 150  # the defect that is hardest to find shows in one history of forty
 # So often each kind of fault is met in that many histories, and a fault of a disk more seldom.
 LEAST_MET_OTHERS = 100
 LEAST_MET = dict.fromkeys((fault.name for fault in DISK_FAULTS), 50)
@@ -191,7 +191,7 @@ def answer_cancels_and_do_nothing(patch: pytest.MonkeyPatch) -> None:
 DEFECTS = [
     accept_before_sync,
     send_again_behind_an_unknown_outcome,
-    route_again_behind_an_unknown_outcome,
+    pytest.param(route_again_behind_an_unknown_outcome, marks=pytest.mark.slow),  # a minute: see CONTROL_SEEDS
     keep_locks_over_openings,
     answer_changes_before_they_are_applied,
     start_a_broker_beside_one_that_was_to_be_killed,
@@ -208,16 +208,10 @@ DEFECTS = [
 ]
 
 
-# Of those that only few histories find, seeds that do, of what the world is now: tried first, a history takes a second.
-FOUND_BY: dict[Callable[[pytest.MonkeyPatch], None], tuple[int, ...]] = {
-    send_again_behind_an_unknown_outcome: (7,),
-}
-
-
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)
 def test_control_a_planted_defect_is_found_in_the_whole_world(
     defect: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     defect(monkeypatch)
-    first_found(play, [*FOUND_BY.get(defect, ()), *range(CONTROL_SEEDS)], Violation)
+    first_found(play, range(CONTROL_SEEDS), Violation)
