@@ -43,6 +43,7 @@ from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.tiers import DEVELOPMENT
+from hubweir.portal.sign_in_ledger import SignInLedger
 from hubweir.service.completions import answer
 from hubweir.service.data_folder import CATALOG_FOLDER, store_folder
 from hubweir.service.gateway_start import start_gateway
@@ -280,7 +281,8 @@ class SupervisorPart:
             for index in range(BROKERS)
         ]
         scrape = Scrape(counters, alarms, process=lambda: self.process, brokers=list)
-        shared = SharedBroker(SupervisorDoor(self.keeper, lambda: self.processes, scrape.encoded, alarms))
+        door = SupervisorDoor(self.keeper, lambda: self.processes, scrape.encoded, alarms, sign_ins=SignInLedger(env))
+        shared = SharedBroker(door)
         self.keeper.on_dead = shared.end_streams_of
         for each in self.processes:
             self._simulated.start(each.keep(self._found.get(each.index)))  # type: ignore[arg-type]  # the same
