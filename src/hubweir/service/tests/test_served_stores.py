@@ -285,6 +285,29 @@ def test_a_store_that_goes_while_its_logs_are_being_opened_is_away(tmp_path: Pat
     run_on("asyncio", scenario())
 
 
+def test_the_end_of_an_opening_of_before_does_not_make_a_store_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that hangs may answer when its store went and came back."""
+
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, stores=2))
+        store, late = service.stores[1], list[Callable[[list[ServiceError]], None]]()
+        monkeypatch.setattr(service.gateway.keeper, "open_stores", lambda stores, on_done: late.append(on_done))
+        for _ in range(2):
+            await done(store.take_away)
+            store.bring_back()
+            await until(lambda: store.is_up)
+        first, second = late
+        first([])
+        assert service.alarms.blocks
+        second([])
+        assert not service.alarms.blocks
+        await service.stop()
+
+    run_on("asyncio", scenario())
+
+
 def test_a_store_that_comes_back_caps_partitions_as_the_others_do(tmp_path: Path) -> None:
     async def scenario() -> None:
         service = await Service.start(settings(tmp_path, stores=2, throughput_units=1))
