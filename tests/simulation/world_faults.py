@@ -32,7 +32,7 @@ PLANNED_AT_ONCE = 3
 # What goes wrong, and how often; clocks in half of the worlds alone. LATE is left out in a third of the worlds, where
 # the checks are sharper.
 KINDS = {"kill": 3, "power cut": 4, "cut": 3, "disk": 6, "clock": 4, "keeper": 2}
-LATE = {"stop": 4, "killed stop": 3, "block": 4, "block one way": 4}
+LATE = {"stop": 4, "killed stop": 4, "block": 4, "block one way": 4}
 CLIENTS = (
     *("publisher", "reader 0", "reader 1", "reader 2", "o", "orders 1", "orders 2", "t", "turns 1", "turns 2"),
     *("f", "feed 1", "feed 2", "mover 1", "mover 2"),

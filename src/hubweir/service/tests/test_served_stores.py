@@ -1,4 +1,7 @@
-"""Several messaging stores in one process: entities spread over them, and one that is away leaves the others served."""
+"""Several messaging stores in one process: entities spread over them, and one that is away leaves the others served.
+
+Long because all that a store does, that is there, away or back, is asked of one service.
+"""
 
 import asyncio
 import json
