@@ -1,0 +1,119 @@
+"""What a Tracer is told of runs that come and go: of sends until they are answered, of deliveries until all is out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hubweir.broker.commands.fragment import EnqueueMessages
+from hubweir.broker.commands.partition import AppendEvents
+from hubweir.broker.commands.process import Refusal
+from hubweir.errors import SERVER_BUSY, TIMED_OUT
+from hubweir.gateway.amqp.tests.filled_partition import PARTITION, fill
+from hubweir.gateway.amqp.tests.queue_world import PEEK_LOCK, queue_world, send
+from hubweir.gateway.amqp.tests.world import Peer, World, event
+
+
+class Told:
+    """A trace that notes when it began, and how and when it ended."""
+
+    def __init__(self, world: World, what: str, entity: str) -> None:
+        self._world = world
+        self.what, self.entity = what, entity
+        self.ends: list[str] = []
+        self.ended_ms = -1
+
+    def ended(self, refused: str = "") -> None:
+        self.ends.append(refused)
+        self.ended_ms = self._world.env.monotonic_ms()
+
+
+class Notes:
+    """A Tracer for which everything is sampled."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.traces: list[Told] = []
+        world.process.tracer = self
+        for queue in (world.gateway.append_queue, world.gateway.enqueue_queue):
+            queue.tracer = self
+
+    def sends(self, entity: str, run: Any, began_s: float) -> Told:
+        assert b"tea" in run and began_s <= self._world.env.monotonic_s()
+        return self._note("send", entity)
+
+    def delivers(self, entity: str, run: Any) -> Told:
+        assert len(run)
+        return self._note("deliver", entity)
+
+    def _note(self, what: str, entity: str) -> Told:
+        self.traces.append(Told(self._world, what, entity))
+        return self.traces[-1]
+
+    def named(self, what: str) -> list[Told]:
+        return [each for each in self.traces if each.what == what]
+
+
+@pytest.mark.parametrize(
+    ("command", "address", "entity"), [(AppendEvents, "hub/Partitions/0", "hub"), (EnqueueMessages, "orders", "orders")]
+)
+@pytest.mark.parametrize("condition", [None, SERVER_BUSY, TIMED_OUT])
+def test_a_send_is_traced_until_its_answer_and_knows_a_refusal(
+    command: type, address: str, entity: str, condition: Any
+) -> None:
+    world = queue_world() if entity == "orders" else World()
+    notes, peer = Notes(world), world.trusted_peer()
+    link = peer.sender(address)
+    if condition is None:
+        world.gate.hold[command] = []
+    else:
+        world.gate.refuse[command] = Refusal(condition, "no", known=condition is SERVER_BUSY)
+    for body in (b"tea", b"more tea"):
+        link.send(event(body), settled=False)
+    peer.run()
+    if condition is None:
+        [told] = notes.traces
+        assert told.ends == [], "it is on its way"
+        world.gate.release(command)
+        peer.run()
+    [told] = notes.traces
+    assert (told.what, told.entity) == ("send", entity)
+    assert told.ends == ["" if condition is None else condition.symbol]
+
+
+def test_a_run_is_delivered_when_its_last_event_is_out() -> None:
+    world = World()
+    peer = world.trusted_peer()
+    fill(peer, 4)
+    notes = Notes(world)
+    link = peer.receiver(PARTITION, credit=3)
+    [told] = notes.named("deliver")
+    assert told.ends == [] and len(peer.received(link)) == 3, "one of its events waits for credit"
+    link.grant(1)
+    peer.run()
+    assert told.ends == [""] and told.entity == "hub" and len(peer.received(link)) == 4
+    peer.run(120_000)
+    assert len(notes.named("deliver")) == 1, "a read that brought nothing delivers nothing"
+
+
+def test_messages_are_delivered_when_the_last_one_is_out() -> None:
+    world = queue_world()
+    peer = world.trusted_peer()
+    send(peer, b"tea", b"more tea", b"coffee")
+    notes = Notes(world)
+    link = peer.receiver("orders", credit=2, **PEEK_LOCK)
+    [told] = notes.named("deliver")
+    assert told.ends == [""] and told.entity == "orders" and len(peer.received(link)) == 2
+    link.grant(1)
+    peer.run()
+    assert [each.ends for each in notes.named("deliver")] == [[""], [""]]
+
+
+def test_a_link_that_ends_with_a_run_in_hand_delivers_none_of_it(peer: Peer, world: World) -> None:
+    fill(peer, 4)
+    notes = Notes(world)
+    link = peer.receiver(PARTITION, credit=3)
+    link.detach()
+    peer.run()
+    assert [each.ends for each in notes.named("deliver")] == [[]]
