@@ -47,6 +47,7 @@ NUMBERS = {
     **{"AskMeasures": 58, "MeasuresTaken": 75},
     **{"TrySignIn": 208, "SignInTried": 236, "SignInSucceeded": 209, "AskSession": 210, "SessionTold": 237},
     **{"EndSession": 211},
+    **{"PurgePartition": 215, "PartitionPurged": 235},
     **{"AskStatus": 220, "StatusTold": 76, "AskReaders": 221, "ReadersTold": 77},
     **{"AskProcesses": 28, "OrderFault": 29, "MarkStore": 57, "ProcessesTold": 74},
     **{"CatalogPart": 150, "CatalogChanged": 151, "UsesWanted": 152},
