@@ -190,6 +190,12 @@ def test_limits_of_connections_go_by_the_machines_time() -> None:
             time.sleep(1)  # links are looked at every half second
             assert len(host.nodes) == links
             assert becomes(lambda: len(host.nodes) < links), "it was idle for two seconds"
+        with (
+            ServiceBusClient.from_connection_string(running.connection_string()) as official,
+            official.get_queue_sender("quiet"),
+        ):
+            (host,) = running.service._listeners._connections._hosts.values()
+            assert becomes(lambda: all(node.entity != "quiet" for node in host.nodes)), "it was never used"
 
 
 def test_tokens_end_when_that_is_said_and_the_same_client_comes_back(
