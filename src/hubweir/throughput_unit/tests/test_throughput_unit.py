@@ -50,7 +50,7 @@ def test_what_can_be_had_is_told(limit: int, says: str) -> None:
     assert units_sold(limit) == says
 
 
-@pytest.mark.parametrize("units", [-1, 0, 21, 39, 41, 99])
+@pytest.mark.parametrize("units", [-1, 0, 21, 30, 39, 41, 50, 99])
 def test_other_numbers_are_refused_with_the_range_and_the_flag(units: int) -> None:
     with pytest.raises(ServiceError) as refused:
         check_units("contoso", units)
