@@ -133,6 +133,8 @@ def test_a_key_and_units_change_at_once_and_the_key_before_ends(
     with pytest.raises(ServiceError, match="InvalidSignature"):
         queues(running)
     assert running.parts.connection_string().count("another key") == 1
+    sources.say(key="another key", throughput_units=3, maximum_throughput_units=9)
+    assert read() == ["namespace shop: its throughput units became 3, auto-inflate to 9"]
 
 
 def test_what_cannot_change_is_told_with_what_is_said_and_stays(

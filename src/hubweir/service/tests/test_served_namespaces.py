@@ -159,6 +159,7 @@ def test_a_host_name_of_its_own_leads_to_it_at_once_and_its_certificate_too(runn
     made = administration(running).create_namespace("fresh", hostnames=["hubs.example"])
     assert made["host_names"] == ["fresh", "fresh.localhost", "hubs.example"]
     assert whom(running, "hubs.example", made["key"]) == "fresh"
+    assert "hubs.example" not in running.parts.gateway.hosts, "it is another's, so the default one takes it no more"
     administration(running).create_namespace("plain")
     for host in ("hubs.example", "plain.localhost", "localhost"):
         assert is_named(running, host)
