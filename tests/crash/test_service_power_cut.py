@@ -36,9 +36,9 @@ from tests.crash.test_power_cut import wait_until_stopped
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 PARTITIONS = 3
 CUTS = 40  # a twentieth of it in the ordinary run
-IMAGE_BYTES = 800 * MIB
-# The image is full after about so many cuts; a new one is made then.
-FRESH_AFTER = 4
+# Captured files come as long as a cut lasts, so a busy machine fills an image of 800 MiB in four cuts.
+IMAGE_BYTES = 1_600 * MIB
+FRESH_AFTER = 4  # cuts, before a new image is made
 HUBS_A_LIFE = 6
 WAIT_S = 30.0
 
