@@ -44,6 +44,7 @@ T = TypeVar("T")
 D = TypeVar("D", bound=EntityDescription)
 
 WAIT_S = 30.0
+START_S = 90.0  # a machine that is busy with other tests needs half a minute
 
 
 class RunningNamespace:
@@ -186,7 +187,7 @@ def running_namespace(
         thread = threading.Thread(target=_run, args=(loop,), name="hubweir", daemon=True)
         thread.start()
         try:
-            parts = asyncio.run_coroutine_threadsafe(_started(made, said, open_store), loop).result(WAIT_S)
+            parts = asyncio.run_coroutine_threadsafe(_started(made, said, open_store), loop).result(START_S)
             try:
                 yield RunningNamespace(loop, parts)
             finally:
