@@ -212,7 +212,8 @@ class Target:
         """The wall clock that tokens are checked by, moved: for the time of the with statement."""
         authorization: Any = self.gateway.authorization
         env = authorization._env
-        authorization._env = SimpleNamespace(now_ms=lambda: env.now_ms() + ahead_ms)
+        moved = SimpleNamespace(now_ms=lambda: env.machine.now_ms() + ahead_ms)
+        authorization._env = SimpleNamespace(machine=moved, ahead=env.ahead)
         try:
             yield
         finally:
@@ -228,11 +229,11 @@ class Target:
     def own_hosts(self, *hosts: str) -> Iterator[None]:
         """As where the namespace's host names are configured; the development profile takes any."""
         authorization: Any = self.gateway.authorization
-        authorization._hosts, before = HostNames(frozenset(hosts), is_open=False), authorization._hosts
+        authorization.hosts, before = HostNames(frozenset(hosts), is_open=False), authorization.hosts
         try:
             yield
         finally:
-            authorization._hosts = before
+            authorization.hosts = before
 
     def forget_time(self) -> None:
         """As a new process: the latest time that was seen counts no more."""

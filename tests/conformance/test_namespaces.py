@@ -325,7 +325,7 @@ def test_where_open_names_an_address_the_first_token_says_which_namespace(server
 
 
 def test_rights_proved_by_sasl_plain_hold_in_one_namespace_only(server: Server) -> None:
-    """SASL names no host here, so the first namespace that has the rule judges; then `open` must name that one."""
+    """SASL names no host here, so the namespace whose key it is judges; then `open` must name that one."""
     with RawClient.connect((server.host, server.port)) as client:
         client.start("PLAIN", f"\0send\0{key_of('plain', 'send')}".encode(), hostname=HOSTS["plain"])
         client.sender(HUB)
@@ -333,7 +333,10 @@ def test_rights_proved_by_sasl_plain_hold_in_one_namespace_only(server: Server) 
         client.start("PLAIN", f"\0send\0{key_of('plain', 'send')}".encode(), hostname=HOSTS["large"])
         assert client.expect(Close).error.condition == "amqp:not-allowed"
     with RawClient.connect((server.host, server.port)) as client:
-        client.write(sasl_start("PLAIN", f"\0send\0{key_of('large', 'send')}".encode()))
+        client.start("PLAIN", f"\0send\0{key_of('large', 'send')}".encode(), hostname=HOSTS["plain"])
+        assert client.expect(Close).error.condition == "amqp:not-allowed"
+    with RawClient.connect((server.host, server.port)) as client:
+        client.write(sasl_start("PLAIN", f"\0send\0{key_of('large', 'all')}".encode()))
         assert client.sasl_outcome() == 1
 
 

@@ -19,6 +19,7 @@ from many_processes import SimulatedProcess
 from simulated_streams import Network, StreamEnd
 
 from hubweir.alarms import Alarms
+from hubweir.auth.sign_in_ledger import SignInLedger
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands.broker_process import AskProcess, ProcessState
 from hubweir.broker.remote_broker import RemoteBroker
@@ -43,7 +44,6 @@ from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.tiers import DEVELOPMENT
-from hubweir.portal.sign_in_ledger import SignInLedger
 from hubweir.service.completions import answer
 from hubweir.service.data_folder import CATALOG_FOLDER, store_folder
 from hubweir.service.gateway_start import start_gateway

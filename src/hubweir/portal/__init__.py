@@ -2,7 +2,7 @@
 
 Start with portal.py, the life of a request, then routes.py, the one table of pages and the right that each needs.
 session.py says what a cookie proves, session_cookie.py how it travels, sign_in.py who gets one; who failed and who
-signed out is sign_in_ledger.py on lockout.py, over several processes shared_ledger.py;
+signed out is auth/sign_in_ledger.py, over several processes shared_ledger.py;
 visit.py is one request of somebody who is signed in, form.py what they sent. Pages read and change through the
 gateway alone, by the same keeper and the same commands as the other doors.
 

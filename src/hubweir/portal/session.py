@@ -23,12 +23,12 @@ import msgspec
 from hubweir.auth.authorization_rule import AuthorizationRule, Secret, find_rule, sign, signature_matches
 from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.shared_access_signature import is_signature
+from hubweir.auth.sign_in_ledger import LIFETIME_MS
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.namespace.address import address_at
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights
-from hubweir.portal.sign_in_ledger import LIFETIME_MS
 
 IDLE_MS = 30 * 60_000
 # A cookie is written anew when its newest use is this old, and not at each request.

@@ -6,11 +6,11 @@ portal has to work then, too.
 
 from __future__ import annotations
 
+from hubweir.auth.sign_in_ledger import SignInLedger
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.sign_in import AskSession, EndSession, SessionTold, SignInSucceeded, SignInTried, TrySignIn
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.status import ask_in_time
-from hubweir.portal.sign_in_ledger import SignInLedger
 
 
 class SharedLedger:

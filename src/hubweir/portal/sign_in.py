@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hubweir.auth.authorization_rule import Secret, find_rule, key_matches
 from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature
+from hubweir.auth.sign_in_ledger import session_mark
 from hubweir.errors import ServiceError
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
@@ -29,7 +30,6 @@ from hubweir.portal.rendering import Templates, redirect
 from hubweir.portal.session import NONCE_BYTES, PortalSession, key_of, rule_of, write_cookie
 from hubweir.portal.session_cookie import cookie_headers
 from hubweir.portal.shared_ledger import SharedLedger
-from hubweir.portal.sign_in_ledger import session_mark
 
 REFUSED = "This name, key or token is not right, or it is not for this namespace."
 NO_ISSUER = "This service takes no JSON Web Tokens: no issuer is configured whose tokens it would trust."

@@ -23,6 +23,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from hubweir.auth.sign_in_ledger import SignInLedger
 from hubweir.broker.commands.broker_process import AskProcess, ChangeSettings
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
@@ -39,7 +40,6 @@ from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.keeper.server import KeeperServer
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.namespace.entity import EntityDescription
-from hubweir.portal.sign_in_ledger import SignInLedger
 from hubweir.service.certificate import ReadCertificate, ServiceCertificate
 from hubweir.service.completions import answer
 from hubweir.service.data_folder import store_count

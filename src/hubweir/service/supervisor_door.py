@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from hubweir.alarms import Alarms
+from hubweir.auth.sign_in_ledger import SignInLedger
 from hubweir.broker.commands.broker_process import AskMeasures, AskProcesses, MarkStore, OrderFault, ProcessesTold
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.commands.keeper import CreateNamespace, DeleteNamespace, FollowNamespaces, NamespacesApplied
@@ -15,7 +16,6 @@ from hubweir.broker.refusals import refusal_of
 from hubweir.broker.server import CommandTarget
 from hubweir.drivers.tasks import Tasks
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
-from hubweir.portal.sign_in_ledger import SignInLedger
 from hubweir.service.namespace_door import NamespaceDoor
 from hubweir.service.process_door import answer_measures
 from hubweir.service.supervised_process import SupervisedProcess

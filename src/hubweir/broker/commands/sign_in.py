@@ -1,12 +1,13 @@
 """What the portals of several processes tell one another of those who sign in, through the supervisor.
 
 A peer that fails at one process waits at all, and a session that somebody signed out of is over at all. Keys and
-sessions do not travel: a peer is an address, a session the hash of its nonce. (portal/sign_in_ledger.py)
+sessions do not travel: a peer is an address, a session the hash of its nonce. (auth/sign_in_ledger.py)
 """
 
 from __future__ import annotations
 
-from hubweir.broker.commands.command import Answer, Command, answer, command
+from hubweir.broker.commands.broker_process import ProcessCommand
+from hubweir.broker.commands.command import Answer, answer, command
 from hubweir.broker.commands.process import Done
 
 
@@ -18,14 +19,14 @@ class SignInTried(Answer, frozen=True):
 
 
 @command(208, SignInTried)
-class TrySignIn(Command, frozen=True):
+class TrySignIn(ProcessCommand, frozen=True):
     """Somebody at this address is about to be judged."""
 
     peer: str
 
 
 @command(209, Done)
-class SignInSucceeded(Command, frozen=True):
+class SignInSucceeded(ProcessCommand, frozen=True):
     """The try of a peer was a good one: it counts as no failure."""
 
     peer: str
@@ -39,14 +40,14 @@ class SessionTold(Answer, frozen=True):
 
 
 @command(210, SessionTold)
-class AskSession(Command, frozen=True):
+class AskSession(ProcessCommand, frozen=True):
     """Whether a session is over. mark: of it."""
 
     mark: str
 
 
 @command(211, Done)
-class EndSession(Command, frozen=True):
+class EndSession(ProcessCommand, frozen=True):
     """Somebody signed out. mark: of the session."""
 
     mark: str

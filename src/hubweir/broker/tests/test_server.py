@@ -26,6 +26,8 @@ from hubweir.broker.commands.partition import (
     EventsAppended,
     OpenPartition,
     PartitionInfo,
+    PartitionPurged,
+    PurgePartition,
 )
 from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done, Refusal
 from hubweir.broker.commands.producer import (
@@ -45,7 +47,7 @@ from hubweir.broker.commands.reader import (
     ReaderOpened,
     ReadEvents,
 )
-from hubweir.broker.commands.status import AskStatus, StatusTold
+from hubweir.broker.commands.status import AskReaders, AskStatus, ReadersTold, StatusTold
 from hubweir.broker.commands.topic import CreateTopic, OpenTopic
 from hubweir.broker.commands.transaction import CommitTransaction
 from hubweir.broker.hosted_fragment import HostedFragment
@@ -164,6 +166,8 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         assert {(log.log_id, log.next_index, log.behind_events) for log in told.logs} == {
             ("a", len(bench.log.records), -1), ("b", 0, -1),
         }  # fmt: skip
+        assert await ask(AskReaders()) == ReadersTold(())
+        assert await ask(PurgePartition("b")) == PartitionPurged(0, 0)
         assert await ask(ListOpenTransfers()) == OpenTransfersListed(())
         assert await ask(DeletePartition("b")) == Done()
         missing = await ask(AskPartitionInfo("b"))

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from hubweir.auth.shared_access_signature import make_token
+from hubweir.auth.sign_in_ledger import LIFETIME_MS
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, World
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_changes import RuleKey, RuleLevel
 from hubweir.namespace.secret import Secret
 from hubweir.portal.session import IDLE_MS, PortalSession, read_cookie, write_cookie
-from hubweir.portal.sign_in_ledger import LIFETIME_MS
 
 
 @pytest.fixture

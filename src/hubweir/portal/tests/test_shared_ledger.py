@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from hubweir.alarms import Alarms
+from hubweir.auth.lockout import FIRST_WAIT_MS, FREE_FAILURES
+from hubweir.auth.sign_in_ledger import SignInLedger
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.counters import Counters
 from hubweir.gateway.amqp.tests.world import World
-from hubweir.portal.lockout import FIRST_WAIT_MS, FREE_FAILURES
-from hubweir.portal.sign_in_ledger import SignInLedger
 from hubweir.portal.tests.browser import Browser, signed_in, text_of
 from hubweir.service.supervisor_door import SupervisorDoor
 

@@ -4,14 +4,14 @@ import json
 import pytest
 
 from hubweir.auth.issuer_keys import IssuerKeys
+from hubweir.auth.lockout import FIRST_WAIT_MS, FREE_FAILURES
 from hubweir.auth.shared_access_signature import make_token
+from hubweir.auth.sign_in_ledger import LIFETIME_MS
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, World
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.namespace.rights import Rights
-from hubweir.portal.lockout import FIRST_WAIT_MS, FREE_FAILURES
 from hubweir.portal.session import IDLE_MS, RENEW_MS
 from hubweir.portal.sign_in import NO_ISSUER, NO_ROLE, REFUSED, TOO_LONG
-from hubweir.portal.sign_in_ledger import LIFETIME_MS
 from hubweir.portal.tests.browser import Browser, signed_in, text_of
 from hubweir.testing.token_issuer import AUDIENCE, ISSUER, TestIssuer, claims_until
 

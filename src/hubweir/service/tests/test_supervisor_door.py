@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hubweir.alarms import Alarms
+from hubweir.auth.lockout import FIRST_WAIT_MS, FREE_FAILURES
+from hubweir.auth.sign_in_ledger import SignInLedger
 from hubweir.broker.commands.broker_process import (
     AskMeasures,
     AskProcesses,
@@ -22,8 +24,6 @@ from hubweir.broker.commands.process import CloseOwner, Done, Refusal
 from hubweir.broker.commands.sign_in import AskSession, EndSession, SessionTold, SignInSucceeded, SignInTried, TrySignIn
 from hubweir.counters import Counters
 from hubweir.errors import NOT_FOUND
-from hubweir.portal.lockout import FIRST_WAIT_MS, FREE_FAILURES
-from hubweir.portal.sign_in_ledger import SignInLedger
 from hubweir.service.supervisor_door import SupervisorDoor
 from hubweir.testing.simulated_env import SimulatedEnv
 

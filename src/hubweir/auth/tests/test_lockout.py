@@ -1,4 +1,4 @@
-from hubweir.portal.lockout import FIRST_WAIT_MS, FREE_FAILURES, LAST_WAIT_MS, PEERS_LIMIT, Lockout
+from hubweir.auth.lockout import FIRST_WAIT_MS, FREE_FAILURES, LAST_WAIT_MS, PEERS_LIMIT, Lockout
 
 
 def fail(lockout: Lockout, peer: str, times: int, now_ms: int = 0) -> None:

@@ -1,5 +1,5 @@
-from hubweir.portal.lockout import FIRST_WAIT_MS, FREE_FAILURES
-from hubweir.portal.sign_in_ledger import LIFETIME_MS, SESSIONS_LIMIT, SignInLedger, session_mark
+from hubweir.auth.lockout import FIRST_WAIT_MS, FREE_FAILURES
+from hubweir.auth.sign_in_ledger import LIFETIME_MS, SESSIONS_LIMIT, SignInLedger, session_mark
 from hubweir.testing.simulated_env import SimulatedEnv
 
 

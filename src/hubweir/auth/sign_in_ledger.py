@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from hubweir.auth.lockout import Lockout
 from hubweir.env import Clock
-from hubweir.portal.lockout import Lockout
 
 LIFETIME_MS = 8 * 60 * 60_000  # of a session
 SESSIONS_LIMIT = 10_000
