@@ -121,6 +121,16 @@ def test_a_close_stores_what_nobody_waits_for(make_bench) -> None:
     assert list(bench.everything().values()) == [b"makes the segment", b"a"]
 
 
+def test_a_close_stores_what_nobody_waits_for_in_a_log_without_a_segment(make_bench) -> None:
+    bench, closed = make_bench(env=SimulatedEnv(3, slowest_ms=0)), []
+    bench.append(b"a", wait_ms=0, is_awaited=False)
+    bench.log.close(lambda: closed.append(True))
+    bench.env.run_for(UNAWAITED_MS // 2)
+    assert closed and [type(each) for each in bench.outcomes] == [Appended]
+    bench.reopen()
+    assert list(bench.everything().values()) == [b"a"]
+
+
 def test_a_segment_rolls_by_size(bench) -> None:
     for number in range(30):
         bench.append(b"%d" % number * 200)
