@@ -237,7 +237,8 @@ def test_who_may_send_alone_sees_and_can_do_nothing_else(person: Person, namespa
 
 def test_it_works_by_keyboard_alone(person: Person) -> None:
     page = person.open("sign-in")
-    page.keyboard.type(KEY)  # the field for the key has the focus
+    page.wait_for_selector("input:focus")  # the field for the key has the focus, once the page has come
+    page.keyboard.type(KEY)
     page.keyboard.press("Enter")
     page.wait_for_url("**/portal")
     page.keyboard.press("Tab")

@@ -81,8 +81,11 @@ async def read_again(history: PartitionHistory) -> list[str]:
     """What is wrong with a partition, by what readers saw and by another read of everything; the world is at rest."""
     async with EventHubClient.from_connection_string(CONNECTION_STRING, HUB, timeout_s=TIMEOUT_S) as client:
         receiver, events = client.receiver(str(history.partition)), list[Seen]()
-        while await _read_on(receiver, events, 1.0):
-            pass
+        try:
+            while await _read_on(receiver, events, 1.0):
+                pass
+        except ServiceError as error:
+            return [f"partition {history.partition} cannot be read to its end: {error}"]
     known, history.seen = history.seen, events
     again = PartitionHistory(history.partition, seen=known)
     return history.check() + again.again(events[: len(known)])
