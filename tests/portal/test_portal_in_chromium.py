@@ -16,6 +16,7 @@ from hubweir.namespace.capture_description import CaptureDescription  # noqa: E4
 from hubweir.namespace.queue_description import QueueDescription  # noqa: E402
 from hubweir.namespace.rights import Rights  # noqa: E402
 from hubweir.namespace.storage_settings import StorageSettings  # noqa: E402
+from hubweir.namespace.subscription_description import SubscriptionDescription  # noqa: E402
 from hubweir.namespace.topic_description import TopicDescription  # noqa: E402
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace  # noqa: E402
 from tests.portal.chromium import Person, chromium, running_chromium  # noqa: E402
@@ -29,7 +30,10 @@ PAGES = (
     "settings/kitchen", "delete/kitchen", "consumer-groups/orders", "capture/orders", "connect/orders",
     "connect/kitchen", "entity-policies/orders", "policies", "policy?policy=RootManageSharedAccessKey", "scale",
     "alarms", "queues?search=zebra", "nowhere", "events/orders", "messages/kitchen",
-    "messages/kitchen?part=dead-letters", "send/orders", "send/kitchen",
+    "messages/kitchen?part=dead-letters", "send/orders", "send/kitchen", "readers/orders", "charts",
+    "entity-charts/kitchen", "events/orders?follow=on", "entity/news/Subscriptions/all",
+    "rules/news/Subscriptions/all", "rule/news/Subscriptions/all", "rule/news/Subscriptions/all?rule=$Default",
+    "messages/news/Subscriptions/all",
 )  # fmt: skip
 
 
@@ -39,6 +43,7 @@ def namespace() -> Iterator[RunningNamespace]:
         namespace.create_event_hub("orders", partition_count=4, capture=CaptureDescription())
         namespace.create(QueueDescription("kitchen", storage=StorageSettings(is_partitioned=True)))
         namespace.create(TopicDescription("news"))
+        namespace.create(SubscriptionDescription("news/Subscriptions/all"))
         yield namespace
 
 
@@ -184,6 +189,78 @@ def test_an_event_is_sent_and_looked_at(person: Person) -> None:
     page.locator("summary").first.click()
     assert page.get_by_label("Body", exact=True).inner_text() == '{\n  "tea": "<b>2</b>"\n}'
     assert "table" in text(person)
+
+
+def test_events_are_followed_live_and_the_oldest_leave_the_page(person: Person, namespace: RunningNamespace) -> None:
+    from azure.eventhub import EventData, EventHubProducerClient
+
+    namespace.create_event_hub("followed", partition_count=1)
+    person.sign_in(KEY)
+    page = person.open("events/followed")
+    page.get_by_role("link", name="Follow live").click()
+    assert "This page follows partition 0" in text(person)
+    connection = namespace.connection_string()
+    with EventHubProducerClient.from_connection_string(connection, eventhub_name="followed") as producer:
+        producer.send_event(EventData("<i>tea</i>"))
+        page.locator(".sequence", has_text="0").first.wait_for()
+        assert page.locator(".preview").first.inner_text() == "<i>tea</i>"
+        producer.send_event(EventData("coffee"))
+        page.locator(".preview", has_text="coffee").wait_for()
+    assert [each.inner_text() for each in page.locator(".sequence").all()] == ["0", "1"]
+    page.evaluate("document.querySelector('[data-longest]').dataset.longest = '1'")
+    with EventHubProducerClient.from_connection_string(connection, eventhub_name="followed") as producer:
+        producer.send_event(EventData("milk"))
+    page.locator(".preview", has_text="milk").wait_for()
+    assert [each.inner_text() for each in page.locator(".sequence").all()] == ["2"]
+
+
+def test_a_body_is_downloaded_as_it_was_sent(person: Person, namespace: RunningNamespace) -> None:
+    namespace.create_queue("downloaded")
+    person.sign_in(KEY)
+    page = person.open("send/downloaded")
+    page.fill("#body", "<script>alert(1)</script>")
+    person.press("Send")
+    page = person.open("messages/downloaded")
+    page.locator("summary").first.click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download the body").click()
+    assert download.value.path().read_bytes() == b"<script>alert(1)</script>"
+    assert download.value.suggested_filename == "downloaded-1.bin"
+
+
+def test_a_filter_is_made_and_the_fields_of_its_sort_alone_are_shown(
+    person: Person, namespace: RunningNamespace
+) -> None:
+    person.sign_in(KEY)
+    page = person.open("rule/news/Subscriptions/all")
+    assert page.locator("#expression").is_visible() and not page.locator("#label").is_visible()
+    page.select_option("#field-kind", "correlation")
+    assert page.locator("#label").is_visible() and not page.locator("#expression").is_visible()
+    page.fill("#name", "teas")
+    page.fill("#label", "tea")
+    person.press("Save")
+    assert "The filter is saved." in text(person) and "label = 'tea'" in text(person)
+    page.get_by_role("button", name="Delete teas").click()
+    page.wait_for_load_state()
+    assert "The filter is deleted." in text(person)
+
+
+def test_rates_are_drawn_while_the_page_is_open(person: Person) -> None:
+    person.sign_in(KEY)
+    page = person.open("charts")
+    page.locator("figure.chart canvas").first.wait_for()
+    drawn = "document.querySelectorAll('figure.chart canvas').length"
+    assert page.evaluate(drawn) == 4
+    before = page.locator("#measures").get_attribute("data-ms")
+    page.locator(f'#measures:not([data-ms="{before}"])').wait_for()
+    assert page.evaluate(drawn) == 4, "it is the same charts that grow"
+    assert "Messages in" in text(person) and "Commit" in text(person)
+
+
+def test_who_reads_is_seen(person: Person, namespace: RunningNamespace) -> None:
+    person.sign_in(KEY)
+    person.open("readers/orders")
+    assert text(person).count("Nobody reads it now.") == 4
 
 
 def test_messages_are_sent_dead_lettered_sent_again_and_purged(person: Person, namespace: RunningNamespace) -> None:
