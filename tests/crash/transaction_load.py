@@ -14,16 +14,14 @@ from collections.abc import Callable
 
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
-from hubweir.client.message_run import ReceivedMessage
 from hubweir.client.queue_client import QueueClient
-from hubweir.client.queue_receiver import QueueReceiverOptions
 from hubweir.client.queue_transaction import CommitUnknown
 from hubweir.client.retry import RetryPolicy
 from hubweir.errors import MESSAGE_LOCK_LOST, SERVER_BUSY, TRANSACTION_ROLLED_BACK, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.queue.sub_queue import SubQueue
 from hubweir.testing.history_values import Violation
 from hubweir.testing.token_ledger import Move, TokenLedger, TokenPlace
+from hubweir.testing.token_messages import token_body, token_in, tokens_left
 
 # What tokens are sent to, and where they are received.
 PLACES = {"one": "one", "two": "two", "news": "news/Subscriptions/all"}
@@ -51,7 +49,7 @@ class TransactionLoad:
         await asyncio.to_thread(administration.create, EntityType.TOPIC, "news", {})
         await asyncio.to_thread(administration.create, EntityType.SUBSCRIPTION, PLACES["news"], COMMON)
         async with self._client() as client:
-            await client.sender("one").send(*(_body(token, 0) for token in range(TOKENS)))
+            await client.sender("one").send(*(token_body(token, 0) for token in range(TOKENS)))
 
     async def live(self, seconds: float, end: Callable[[], None]) -> None:
         """All clients for so long; then call end, which ends the server. Raises what the ledger found."""
@@ -68,7 +66,7 @@ class TransactionLoad:
         """Hold what is left against the ledger. What a topic has not copied yet gets a while."""
         async with self._client(attempts=12) as client:
             limit = time.monotonic() + WAIT_S
-            while missing := self.ledger.left(await self._left(client)):
+            while missing := self.ledger.left(await tokens_left(client, PLACES)):
                 if time.monotonic() > limit:
                     raise Violation(f"P12: tokens {sorted(missing)} are nowhere")
                 await asyncio.sleep(0.1)
@@ -103,7 +101,7 @@ class TransactionLoad:
         run = await receiver.receive(self._random.randint(1, MOVED_AT_ONCE), max_wait_s=0.3)
         if not len(run):
             return
-        origins = {token: TokenPlace(place, moved) for token, moved in map(_token, run)}
+        origins = {token: TokenPlace(place, moved) for token, moved in (token_in(each.body) for each in run)}
         for token, origin in origins.items():
             self.ledger.seen(token, origin)
         number = self.ledger.new_move()
@@ -115,7 +113,7 @@ class TransactionLoad:
                 if not is_sent_first:
                     await receiver.complete(run, transaction=transaction)
                 for token, goal in goals.items():
-                    await client.sender(goal.entity).send(_body(token, number), transaction=transaction)
+                    await client.sender(goal.entity).send(token_body(token, number), transaction=transaction)
                 if is_sent_first:
                     await receiver.complete(run, transaction=transaction)
                 if self._random.random() < 0.15:
@@ -138,27 +136,6 @@ class TransactionLoad:
             self.ledger.moved(move)
             self.counts["committed"] += 1
 
-    async def _left(self, client: QueueClient) -> list[tuple[int, TokenPlace]]:
-        """All tokens that are anywhere, dead letters too."""
-        found = []
-        for place, path in PLACES.items():
-            for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
-                receiver = client.receiver(path, QueueReceiverOptions(sub_queue=sub_queue))
-                next_number = 1
-                while run := await receiver.peek(250, from_sequence_number=next_number):
-                    found += [(token, TokenPlace(place, moved)) for token, moved in map(_token, run)]
-                    next_number = run[-1].sequence_number + 1
-        return found
-
 
 class _RolledBack(Exception):
     """Ends a transaction's block."""
-
-
-def _body(token: int, move: int) -> bytes:
-    return b"%d|%d" % (token, move)
-
-
-def _token(message: ReceivedMessage) -> tuple[int, int]:
-    token, move = (message.body or b"").split(b"|")
-    return int(token), int(move)

@@ -10,17 +10,16 @@ import asyncio
 from world_clients import CONNECTION_STRING, NEWS, ONCE, ONE, TIMEOUT_S, TWO, World, pause
 from world_openings import Openings
 
-from hubweir.client.message_run import ReceivedMessage
 from hubweir.client.queue_client import QueueClient
 from hubweir.client.queue_message import QueueMessage
-from hubweir.client.queue_receiver import QueueReceiver, QueueReceiverOptions
+from hubweir.client.queue_receiver import QueueReceiver
 from hubweir.client.queue_transaction import CommitUnknown
 from hubweir.client.retry import RetryPolicy
 from hubweir.errors import ServiceError
-from hubweir.queue.sub_queue import SubQueue
 from hubweir.testing.history_values import Violation
 from hubweir.testing.seen_messages import token_of
 from hubweir.testing.token_ledger import Move, TokenLedger, TokenPlace
+from hubweir.testing.token_messages import token_body, token_in, tokens_left
 
 # What tokens are sent to, and where they are received.
 PLACES = {ONE: ONE, TWO: TWO, NEWS: f"{NEWS}/Subscriptions/all"}
@@ -46,7 +45,7 @@ class SeenTokens:
 async def put_tokens() -> None:
     """All of them where they begin; nothing goes wrong yet."""
     async with QueueClient.from_connection_string(CONNECTION_STRING, timeout_s=TIMEOUT_S) as client:
-        await client.sender(ONE).send(*(_body(token, 0) for token in range(TOKENS)))
+        await client.sender(ONE).send(*(token_body(token, 0) for token in range(TOKENS)))
 
 
 async def move_tokens(world: World, tokens: SeenTokens, name: str) -> None:
@@ -73,7 +72,7 @@ async def _move(
     some = [message for message in found if openings.is_current(token_of(message))]
     if not some:
         return False
-    origins = {token: TokenPlace(place, moved) for token, moved in map(_token, some)}
+    origins = {token: TokenPlace(place, moved) for token, moved in (token_in(each.body) for each in some)}
     for token, origin in origins.items():
         world.note(f"{name} got token {token} at {origin.entity}")
         ledger.seen(token, origin)
@@ -88,7 +87,7 @@ async def _move(
             if not is_sent_first:
                 await receiver.complete(some, transaction=transaction)
             for token, goal in goals.items():
-                message = QueueMessage(_body(token, number), partition_key=key)
+                message = QueueMessage(token_body(token, number), partition_key=key)
                 await client.sender(goal.entity).send(message, transaction=transaction)
             if is_sent_first:
                 await receiver.complete(some, transaction=transaction)
@@ -118,33 +117,11 @@ async def check_tokens(world: World, tokens: SeenTokens) -> None:
     retry = RetryPolicy(attempts=12, first_s=0.1, longest_s=0.5)
     async with QueueClient.from_connection_string(CONNECTION_STRING, retry=retry, timeout_s=TIMEOUT_S) as client:
         limit_ms = world.now_ms + int(FOUND_S * 1_000)
-        while missing := tokens.ledger.left(await _left(client)):
+        while missing := tokens.ledger.left(await tokens_left(client, PLACES)):
             if world.now_ms > limit_ms:
                 raise Violation(f"P12: tokens {sorted(missing)} are nowhere, {FOUND_S:.0f} s after the last move")
             await asyncio.sleep(0.2)
 
 
-async def _left(client: QueueClient) -> list[tuple[int, TokenPlace]]:
-    """All tokens that are anywhere, dead letters too."""
-    found = []
-    for place, path in PLACES.items():
-        for sub_queue in (SubQueue.MAIN, SubQueue.DEAD_LETTERS):
-            receiver = client.receiver(path, QueueReceiverOptions(sub_queue=sub_queue))
-            next_number = 1
-            while run := await receiver.peek(250, from_sequence_number=next_number):
-                found += [(token, TokenPlace(place, moved)) for token, moved in map(_token, run)]
-                next_number = run[-1].sequence_number + 1
-    return found
-
-
 class _RolledBack(Exception):
     """Ends a transaction's block."""
-
-
-def _body(token: int, move: int) -> bytes:
-    return b"%d|%d" % (token, move)
-
-
-def _token(message: ReceivedMessage) -> tuple[int, int]:
-    token, move = (message.body or b"").split(b"|")
-    return int(token), int(move)
