@@ -51,6 +51,16 @@ class CaptureLoad:
         self._digests: dict[str, str] = {}
         self.files = 0
 
+    @property
+    def total_accepted(self) -> int:
+        """Batches of all partitions."""
+        return sum(map(len, self.accepted))
+
+    @property
+    def finished_files(self) -> int:
+        """Files that are there now."""
+        return sum(1 for _ in self.folder.rglob("*.avro"))
+
     async def create_hub(self) -> None:
         connection = await Connection.open(self._target)
         try:
@@ -163,7 +173,10 @@ def test_kills_under_load_lose_and_double_nothing_in_files(
             seconds = chance.uniform(0.2, 1.0)
 
             async def one_life(seconds: float = seconds) -> None:
+                before, limit = load.total_accepted, time.monotonic() + WAIT_S
                 writing = asyncio.ensure_future(load.write(WAIT_S, until=lambda: not server.is_running))
+                while load.total_accepted == before and time.monotonic() < limit:
+                    await asyncio.sleep(0.01)
                 await asyncio.sleep(seconds)
                 await asyncio.to_thread(server.kill9)
                 await writing
@@ -172,7 +185,8 @@ def test_kills_under_load_lose_and_double_nothing_in_files(
             server.start()
             wrong = asyncio.run(load.check())
             assert not wrong, f"seed {seed}: {wrong[:5]}\n{server.output}"
-        asyncio.run(load.write(1.0))
+        enough = 1 + max(PARTITIONS, load.finished_files)
+        asyncio.run(load.write(WAIT_S, until=lambda: load.finished_files >= enough))
         wrong = asyncio.run(load.check_all())
         assert not wrong, f"seed {seed}: {wrong[:5]}\n{server.output}"
         assert load.files > PARTITIONS, "too few files to prove anything"
