@@ -176,9 +176,11 @@ def keyed_event(key: str, size: int) -> bytes:
 
 
 def processor_seconds(pid: int) -> float:
-    """User and system time that a process has used so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """User and system time that a process has used so far, to the nanosecond, where /proc has ticks of 10 ms.
+
+    The clock is the one that clock_getcpuclockid(3) names.
+    """
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def pid_of(server: ServerProcess) -> int:

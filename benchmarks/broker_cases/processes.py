@@ -11,7 +11,7 @@ from pathlib import Path
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.broker_processes import broker_pids, end_brokers
 from hubweir.testing.server_process import ServerProcess
-from spine import pid_of
+from spine import pid_of, processor_seconds
 
 START_LIMIT_S = 60.0
 
@@ -86,14 +86,6 @@ class Meter:
         return Used(
             wall, generator, tuple(now - before for now, before in zip(processes, self._processes, strict=True))
         )  # fmt: skip
-
-
-def processor_seconds(pid: int) -> float:
-    """User and system time that a process has used so far, to the nanosecond, where /proc has ticks of 10 ms.
-
-    The clock is the one that clock_getcpuclockid(3) names.
-    """
-    return time.clock_gettime(~pid << 3 | 2)
 
 
 def sockets_of(pid: int) -> int:
