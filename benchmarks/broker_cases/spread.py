@@ -1,9 +1,10 @@
 """Two broker processes against one: events, and messages of a partitioned queue, over many connections at once.
 
 Where the load generator and two brokers share two cores, a rate says little: the generator takes what the second
-broker would have had. So the processor time of each process stands beside it, and the rate that follows if every
-process of the service has a core of its own and the generator takes none of them: 1 / (processor time of the busiest
-process for an event). That one is *derived*. Processor time is user and system time of all threads of a process, from
+broker would have had. So each load runs a second time with half a core for each process (processor_share.py). The
+processor time of each process stands beside the rate, and the rate that follows if every process of the service has a
+core of its own and the generator takes none of them: 1 / (processor time of the busiest process for an event). That
+one is *derived*. Processor time is user and system time of all threads of a process, from
 before the first send until the last answer. The generator is one process that costs little (prepared.py).
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -20,6 +21,7 @@ from rich.table import Table
 from broker_cases.events import batch_of, create_hub
 from broker_cases.prepared import EventCounter, PreparedSender
 from broker_cases.processes import Meter, Service, Used
+from broker_cases.processor_share import ProcessorShare
 from goals.figure import Figure, ratios
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import data_section
@@ -35,6 +37,8 @@ BATCH_EVENTS = 1_000
 IN_FLIGHT = 4  # of each sender
 QUEUE_CREDIT = 1_000
 EVENTS_GOAL, MESSAGES_GOAL = 1.7, 1.6
+HALF = 0.5  # of a core, for each process
+SHARED = "all on these cores"
 
 Round = Callable[[Service, int], Coroutine[None, None, Used]]
 
@@ -126,18 +130,25 @@ def measure_spread(
     table = Table("in + out", "of", "a second", "CPU of the service, us", "of its busiest process, us")
     for heading in ("of the generator, us", "derived: a second, a core each"):
         table.add_column(heading)
-    figures = list[Figure]()
+    between, figures = f"{services[1].name} against {services[0].name}", list[Figure]()
+    arms: dict[str, Callable[[Service], AbstractContextManager[object]]] = {SHARED: lambda _: nullcontext()}
+    if ProcessorShare.is_possible():
+        arms["half a core each"] = lambda service: ProcessorShare(service.serving_pids(), HALF)
+    else:
+        console.print("half a core each: not measured, which needs root and a cpu controller of control groups")
     for name, count, goal, work in loads:
-        rows = [Row() for _ in services]
+        rows = {arm: [Row() for _ in services] for arm in arms}
         for number in range(rounds):
             console.print(f"{name}, round {number + 1} …")
-            for service, row in zip(services, rows, strict=True):
-                row.add(count, runner.run(work(service, count)))
-        for service, row in zip(services, rows, strict=True):
-            table.add_row(name, service.name, *row.cells())
-        one, two = rows
-        between = f"{services[1].name} against {services[0].name}"
-        figures.append(Figure(f"{name}, {between}", ratios(two.rate, one.rate), "x", goal))
+            for arm, share in arms.items():
+                for service, row in zip(services, rows[arm], strict=True):
+                    with share(service):
+                        row.add(count, runner.run(work(service, count)))
+        for arm, (one, two) in rows.items():
+            for service, row in zip(services, (one, two), strict=True):
+                table.add_row(f"{name}, {arm}", service.name, *row.cells())
+            figures.append(Figure(f"{name}, {between}, {arm}", ratios(two.rate, one.rate), "x", goal))
+        one, two = rows[SHARED]
         derived = ratios(two.derived_rate, one.derived_rate)
         figures.append(Figure(f"{name}, {between}, derived: a core each", derived, "x", goal))
     console.print(table)
