@@ -22,7 +22,7 @@ from types import TracebackType
 from hubweir.client.connection import Connection
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.secret import Secret
-from hubweir.testing.server_process import free_ports
+from hubweir.testing.held_ports import HeldPorts
 
 SCRIPTS = "rabbitmq_server-*/sbin/rabbitmq-server"
 PACKAGE = Path("/usr/lib/rabbitmq/lib")
@@ -65,7 +65,7 @@ class QuorumQueue:
         """folder: an empty one, for all that it writes. cores: it runs on these alone."""
         self.version = script.parent.parent.name.rpartition("-")[2]
         self._script, self._folder = script, folder
-        self._port, names, distribution = free_ports(3)
+        self._port, names, distribution = HeldPorts(3).numbers  # not held: Erlang may want them alone
         self._names_port, self._cores = names, cores
         self._environment = {
             **os.environ,

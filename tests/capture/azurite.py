@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import pytest
 
 from bootstrap.environment import alone
-from hubweir.testing.server_process import free_ports
+from hubweir.testing.held_ports import HeldPorts
 
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # everybody's
 ACCOUNT = "devstoreaccount1"
@@ -48,7 +48,8 @@ class Azurite:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = free_ports(1)[0]
+        self._held = HeldPorts()
+        [self.port] = self._held.numbers
         self._command = azurite_command()
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from hubweir.testing.server_process import free_ports
 from tests.conformance import ways
 from tests.conformance.raw_client import RawClient
 
@@ -103,8 +102,7 @@ class Doors:
 def doors(request: pytest.FixtureRequest) -> Iterator[Doors]:
     """The namespace that most tests share, in one of the ways."""
     way: str = request.param
-    ports = (free_ports(1, HOST)[0], 5671)
-    with running_namespace(host=(HOST,), port=ports, **ways.settings_of(way)) as namespace:
+    with running_namespace(host=(HOST,), port=(0, 5671), **ways.settings_of(way)) as namespace:
         for hub, count in HUBS.items():
             namespace.create_event_hub(hub, partition_count=count, consumer_groups=("second",))
         yield Doors(namespace, way)

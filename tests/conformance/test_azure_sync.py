@@ -19,7 +19,6 @@ from azure.eventhub.exceptions import AuthenticationError, ConnectError, EventHu
 
 from hubweir.amqp.messaging.message import Message, ValueBody
 from hubweir.auth.shared_access_signature import make_token
-from hubweir.testing.server_process import free_ports
 from tests.conformance.conftest import Doors
 from tests.conformance.raw_client import RawClient, status_of
 from tests.conformance.ways import server_process
@@ -325,7 +324,7 @@ def test_a_client_that_was_silent_for_eleven_seconds_sends_on(doors: Doors, hub:
 # This client leaves the socket of a server that went away to the collector: collected here, not in a later test.
 @pytest.mark.filterwarnings("ignore:unclosed", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_clients_resume_over_a_restart_without_loss_or_doubles(broker_count: int, tmp_path: Path) -> None:
-    with server_process(tmp_path / "data", broker_count, ports=free_ports(1)) as server:
+    with server_process(tmp_path / "data", broker_count) as server:
         string = server.connection_string()
         create_hub(server.port, "events")
         got: list[int] = []

@@ -28,7 +28,8 @@ from hubweir.client.authorization_rules import AuthorizationRules
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.testing.server_process import READY_LINE, free_ports
+from hubweir.testing.held_ports import HeldPorts
+from hubweir.testing.server_process import READY_LINE
 
 pytestmark = [pytest.mark.conformance, pytest.mark.one_process]
 
@@ -43,7 +44,8 @@ TRACKING_ID = re.compile(r"TrackingId:(\S+?)_G0")
 @contextmanager
 def logging_service(folder: Path, log: Path) -> Iterator[int]:
     """The port of a service that writes its log, all of it, into a file; it is stopped in order."""
-    [port] = free_ports(1)
+    held = HeldPorts()
+    [port] = held.numbers
     command = [sys.executable, "-m", "hubweir", "serve", "--data", str(folder), "--port", str(port), "--key", KEY]
     command += ["--log-format", "json", "--log-level", "debug", "--capture-folder", str(folder / "captured")]
     with log.open("w") as errors:

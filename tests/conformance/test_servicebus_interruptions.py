@@ -25,8 +25,8 @@ from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.transport.performatives import Attach, Detach, Transfer
 from hubweir.errors import ServiceError
 from hubweir.testing.frames import frame
+from hubweir.testing.held_ports import HeldPorts
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from hubweir.testing.server_process import free_ports
 from tests.conformance.conftest import Serve
 from tests.conformance.raw_client import RawClient
 from tests.conformance.servicebus_python import WAIT_S, is_empty, now, receive, receive_one, sender_to
@@ -175,7 +175,8 @@ def test_a_receiver_that_holds_a_message_may_be_idle_for_longer_than_a_lock_last
 @pytest.mark.client(BLOCKING)
 def test_a_client_goes_on_with_a_service_that_stopped_and_started_again(serve: Serve, tmp_path: Path) -> None:
     """Also a receiver that waits for a message all the while, and requests to the management node."""
-    settings: dict[str, Any] = {"data": str(tmp_path), "port": tuple(free_ports(1))}
+    held = HeldPorts()
+    settings: dict[str, Any] = {"data": str(tmp_path), "port": tuple(held.numbers)}
     got: list[ServiceBusReceivedMessage] = []
     with ExitStack() as clients:
         with serve(**settings) as namespace:
@@ -207,7 +208,8 @@ def test_a_client_goes_on_with_a_service_that_stopped_and_started_again(serve: S
 @pytest.mark.sb(159)
 @pytest.mark.client(ASYNC)
 def test_an_asyncio_client_goes_on_with_a_service_that_stopped_and_started_again(serve: Serve, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"data": str(tmp_path), "port": tuple(free_ports(1))}
+    held = HeldPorts()
+    settings: dict[str, Any] = {"data": str(tmp_path), "port": tuple(held.numbers)}
 
     async def started() -> tuple[str, Callable[[], Awaitable[object]]]:
         """Its connection string, and what stops it; both off the loop, on which the client answers."""

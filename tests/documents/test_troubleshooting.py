@@ -15,8 +15,9 @@ import pytest
 from azure.eventhub import EventData, EventDataBatch, EventHubConsumerClient, EventHubProducerClient
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
+from hubweir.testing.held_ports import HeldPorts
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from hubweir.testing.server_process import ServerProcess, free_ports
+from hubweir.testing.server_process import ServerProcess
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/troubleshooting.md").read_text()
 SHOWN = dict(re.findall(r"<!-- symptom: (.*?) -->\n```text\n(.*?)\n```", PAGE, re.DOTALL))
@@ -54,7 +55,8 @@ def client_of(text: str) -> ServiceBusClient:
 
 @symptom("nobody listens")
 def nobody_listens(namespace: RunningNamespace) -> None:
-    publish(namespace.connection_string().replace(f":{namespace.port}", f":{free_ports(1)[0]}"))
+    held = HeldPorts()
+    publish(namespace.connection_string().replace(f":{namespace.port}", f":{held.numbers[0]}"))
 
 
 @symptom("the certificate is not trusted")

@@ -21,7 +21,7 @@ import yaml
 from hubweir.cli.main import COMMANDS
 from hubweir.config.emulator_variables import COMPANIONS, MOUNT_POINTS
 from hubweir.config.settings import Settings
-from hubweir.testing.server_process import free_ports
+from hubweir.testing.held_ports import HeldPorts
 from tests.image.dockerfile import Stage, parse
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,6 +182,7 @@ def shell(installed: Path, tmp_path: Path) -> Iterator[Callable[..., subprocess.
         '{"UserConfig": {"NamespaceConfig": [{"Entities": [{"Name": "eh1", "PartitionCount": "2"}]}],'
         ' "LoggingConfig": {"Type": "Console"}}}'
     )
+    held = HeldPorts()
     environment = {
         "PYTHONPATH": str(installed),
         **RUN.environment(),
@@ -191,7 +192,7 @@ def shell(installed: Path, tmp_path: Path) -> Iterator[Callable[..., subprocess.
         "HUBWEIR_DATA": str(tmp_path / "data"),
         "HUBWEIR_EMULATOR_CONFIG": str(config),
         "HUBWEIR_HOST": "127.0.0.1",
-        "HUBWEIR_PORT": str(free_ports(1)[0]),
+        "HUBWEIR_PORT": str(held.numbers[0]),
     }
     started: list[subprocess.Popen[str]] = []
 

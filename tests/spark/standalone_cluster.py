@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pyspark
 
+from hubweir.testing.held_ports import HeldPorts
 from tests.spark.live_hub import until
 
 ROOT = Path(__file__).parents[2]
@@ -27,13 +27,14 @@ class Cluster:
         self._folder = folder
         self._started: list[subprocess.Popen[bytes]] = []
         self.workers: list[subprocess.Popen[bytes]] = []
-        self.port = free_port()
+        self._held = HeldPorts(1, HOST)
+        [self.port] = self._held.numbers
         self.master = f"spark://{HOST}:{self.port}"
 
     def start(self, workers: int) -> None:
         self._start(
             "master", "org.apache.spark.deploy.master.Master",
-            "--host", HOST, "--port", str(self.port), "--webui-port", str(free_port()),
+            "--host", HOST, "--port", str(self.port), "--webui-port", "0",
         )  # fmt: skip
         until(lambda: "I have been elected leader" in self.log("master"), "the master", seconds=START_S)
         for number in range(workers):
@@ -50,7 +51,7 @@ class Cluster:
                     "-d",
                     str(self._folder / f"work-{number}"),
                     "--webui-port",
-                    str(free_port()),
+                    "0",
                     self.master,
                 )  # fmt: skip
             )
@@ -97,13 +98,6 @@ def environment() -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": HOST,
     }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager

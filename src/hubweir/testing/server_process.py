@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,28 +16,18 @@ from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE
 from hubweir.errors import HubweirError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.secret import Secret
+from hubweir.testing.held_ports import HeldPorts
 
 READY_LINE = "hubweir is ready"
-START_S = 30.0
-STOP_S = 20.0
+# On an idle machine a second is enough for either; one that is busy with other tests needs half a minute.
+START_S = 90.0
+STOP_S = 60.0
 OUTPUT_LINES = 200
 OUTPUT_S = 0.5
 
 
 class ServerFailed(HubweirError):
     """The server did not start or stop as it should; its last output is in the text."""
-
-
-def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports that were free a moment ago, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind((host, 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 class ServerProcess:
@@ -56,7 +45,8 @@ class ServerProcess:
     ) -> None:
         """arguments: further ones of `hubweir serve`. environment: on top of ours. program: what Python runs."""
         self.host = host
-        self.ports = list(ports) or free_ports(1, host)
+        self._held = None if ports else HeldPorts(1, host)
+        self.ports = list(ports) if self._held is None else self._held.numbers
         given = [("--data", str(data)), ("--host", host), ("--port", ",".join(map(str, self.ports)))]
         self._command = [sys.executable, *program, "serve"]
         self._command += [part for pair in given for part in pair] + list(arguments)

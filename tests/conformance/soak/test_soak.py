@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from hubweir.testing.server_process import ServerProcess, free_ports
+from hubweir.testing.held_ports import HeldPorts
+from hubweir.testing.server_process import ServerProcess
 from tests.conformance.foreign.program_run import ProgramRun, converse, create_hub, surroundings
 from tests.conformance.foreign.test_go import PROGRAM as GO
 from tests.conformance.foreign.test_java import PROGRAM as JAVA
@@ -75,7 +76,8 @@ def soaked_shortly() -> Mapping[str, ProgramRun]:
 @contextmanager
 def _server(*arguments: str) -> Iterator[tuple[ServerProcess, Path]]:
     """A server, and its data folder."""
-    ports = [free_ports(1, HOST)[0], 5671]
+    held = HeldPorts(1, HOST)
+    ports = [*held.numbers, 5671]
     with (
         tempfile.TemporaryDirectory() as data,
         ServerProcess(data, host=HOST, ports=ports, arguments=arguments) as server,

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hubweir.cli.main import hubweir
+from hubweir.testing.held_ports import HeldPorts
 from hubweir.testing.running_namespace import RunningNamespace
-from hubweir.testing.server_process import free_ports
 
 
 def health(*arguments: str, **environment: str) -> Result:
@@ -27,7 +27,8 @@ def test_a_ready_service_is_healthy_wherever_the_port_is_said(namespace: Running
 
 
 def test_nobody_there_is_unhealthy() -> None:
-    result = health("--port", str(free_ports(1)[0]))
+    held = HeldPorts()
+    result = health("--port", str(held.numbers[0]))
     assert result.exit_code == 1 and "no answer" in result.output
 
 

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from hubweir.cli.main import COMMANDS, OUTPUT_CLOSED, hubweir
 from hubweir.cli.tests.typed_commands import Typed
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.testing.held_ports import HeldPorts
 from hubweir.testing.running_namespace import RunningNamespace
-from hubweir.testing.server_process import free_ports
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -22,7 +22,7 @@ def test_every_command_of_the_menu_exists_and_explains_itself(name: str) -> None
 
 def test_menu_imports_no_command() -> None:
     program = "import sys; from hubweir.cli.main import hubweir; print('hubweir.cli.serve' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True)
     assert done.stdout.strip() == "False"
     assert import_module("hubweir.cli.serve")  # so the name asked for is the right one
 
@@ -30,7 +30,7 @@ def test_menu_imports_no_command() -> None:
 def test_refusal_is_one_line_and_exit_code_1() -> None:
     nobody = "Endpoint=sb://127.0.0.1:9;SharedAccessKeyName=a;SharedAccessKey=b;UseDevelopmentEmulator=true"
     command = [sys.executable, "-m", "hubweir", "eventhub", "list", "--connection-string", nobody]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("hubweir: cannot reach 127.0.0.1:9")
     assert "Traceback" not in done.stderr
@@ -38,10 +38,12 @@ def test_refusal_is_one_line_and_exit_code_1() -> None:
 
 @pytest.mark.parametrize("typed", ["eventhub list", "queue list", "send orders x", "message receive orders"])
 def test_where_nobody_listens_the_line_asks_whether_the_service_runs(typed: str) -> None:
-    [port] = free_ports(1)
-    nobody = f"Endpoint=sb://127.0.0.1:{port};SharedAccessKeyName=a;SharedAccessKey=b;UseDevelopmentEmulator=true"
+    held = HeldPorts()
+    nobody = (
+        f"Endpoint=sb://127.0.0.1:{held.numbers[0]};SharedAccessKeyName=a;SharedAccessKey=b;UseDevelopmentEmulator=true"
+    )
     command = [sys.executable, "-m", "hubweir", *typed.split(), "--connection-string", nobody]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 1
     assert done.stderr.endswith("; is `hubweir serve` running there?\n") and len(done.stderr.splitlines()) == 1
 
@@ -57,13 +59,13 @@ def test_a_refusal_of_a_service_that_runs_asks_nothing(namespace: RunningNamespa
         "--connection-string",
         namespace.connection_string(),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 1 and "running there" not in done.stderr
 
 
 def test_a_mistyped_command_is_shown_under_its_own_name() -> None:
     command = [sys.executable, "-m", "hubweir", "eventhub", "lst"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("Usage: hubweir eventhub ") and "Did you mean 'list'" in done.stderr
 
@@ -87,7 +89,7 @@ def test_a_pipe_that_its_reader_closed_ends_a_command_without_a_word(
         stdout=writer,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=30,
+        timeout=100,
         check=False,
     )
     os.close(writer)
@@ -101,5 +103,5 @@ def test_a_broken_pipe_that_is_not_the_output_is_a_fault_like_any_other() -> Non
         "sas.explain.callback = lambda **_: lost()\n"
         "hubweir(['sas', 'explain', 'x'], standalone_mode=False)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 1 and "of something else" in done.stderr

@@ -12,8 +12,9 @@ from urllib.request import urlopen
 import pytest
 
 from hubweir.cli.serve import greeting
+from hubweir.testing.held_ports import HeldPorts
 from hubweir.testing.running_namespace import RunningNamespace
-from hubweir.testing.server_process import ServerFailed, ServerProcess, free_ports
+from hubweir.testing.server_process import ServerFailed, ServerProcess
 
 
 def test_greeting_has_strings_to_paste_and_says_whom_to_trust(namespace: RunningNamespace) -> None:
@@ -51,7 +52,7 @@ def test_the_official_ready_line_follows_ours_and_health_says_healthy(tmp_path: 
     )
     arguments = ("--emulator-config", str(file), "--profile", "official-emulator")
     with ServerProcess(tmp_path / "data", arguments=arguments, environment={"ACCEPT_EULA": "Y"}) as process:
-        with urlopen(f"http://127.0.0.1:{process.port}/health", timeout=10) as answer:
+        with urlopen(f"http://127.0.0.1:{process.port}/health", timeout=30) as answer:
             assert json.load(answer) == {"status": "healthy", "message": "Service is healthy."}
         assert process.stop() == 0
         assert "no use for: ACCEPT_EULA" in process.output
@@ -59,7 +60,7 @@ def test_the_official_ready_line_follows_ours_and_health_says_healthy(tmp_path: 
         assert process.output.index("hubweir is ready") < process.output.index("Emulator Service is Successfully Up!")
 
 
-def until(holds: Callable[[], bool], seconds: float = 30) -> None:
+def until(holds: Callable[[], bool], seconds: float = 90) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end
@@ -71,20 +72,21 @@ def test_a_service_that_loses_its_terminal_serves_on_and_reads_its_certificate_a
         assert process.pid is not None
         os.kill(process.pid, signal.SIGHUP)
         until(lambda: f"the certificate: read from {tmp_path}" in process.output)
-        with urlopen(f"http://127.0.0.1:{process.port}/ready", timeout=10) as answer:
+        with urlopen(f"http://127.0.0.1:{process.port}/ready", timeout=30) as answer:
             assert answer.status == 200
         assert process.stop() == 0
 
 
 def test_a_service_whose_output_nobody_reads_serves_on_and_stops_in_order(tmp_path: Path) -> None:
-    (port,), (reader, writer) = free_ports(1), os.pipe()
+    held, (reader, writer) = HeldPorts(), os.pipe()
+    [port] = held.numbers
     os.close(reader)
     command = [sys.executable, "-m", "hubweir", "serve", "--data", str(tmp_path / "data"), "--port", str(port)]
 
     def is_ready() -> bool:
         assert process.poll() is None
         try:
-            with urlopen(f"http://127.0.0.1:{port}/ready", timeout=10) as answer:
+            with urlopen(f"http://127.0.0.1:{port}/ready", timeout=30) as answer:
                 return bool(answer.status == 200)
         except URLError:
             return False
@@ -94,6 +96,6 @@ def test_a_service_whose_output_nobody_reads_serves_on_and_stops_in_order(tmp_pa
         try:
             until(is_ready)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()

@@ -20,8 +20,9 @@ from hubweir.drivers.tls import client_context
 from hubweir.errors import CONNECTION_FORCED, TIMED_OUT, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.event_loops import LOOPS, run_on
+from hubweir.testing.held_ports import HeldPorts
 from hubweir.testing.running_namespace import RunningNamespace
-from hubweir.testing.server_process import ServerProcess, free_ports
+from hubweir.testing.server_process import ServerProcess
 
 
 def target_of(text: str) -> ConnectionString:
@@ -119,7 +120,8 @@ def test_certificate_of_an_unknown_ca_is_refused_by_us(namespace: RunningNamespa
 
 def test_port_that_nobody_listens_on_is_an_error_that_a_retry_may_cure() -> None:
     async def scenario() -> None:
-        target = ConnectionString(host="127.0.0.1", port=free_ports(1)[0], emulator=True)
+        held = HeldPorts()
+        target = ConnectionString(host="127.0.0.1", port=held.numbers[0], emulator=True)
         with pytest.raises(ServiceError, match="cannot reach 127.0.0.1") as refused:
             await Connection.open(target)
         assert refused.value.condition is CONNECTION_FORCED
@@ -144,7 +146,7 @@ def test_server_that_says_nothing_is_left_after_the_time_out() -> None:
             with pytest.raises(ServiceError, match=r"did not open within 0\.1 s") as refused:
                 await Connection.open(target, timeout_s=0.1)
             assert refused.value.condition is TIMED_OUT
-            await asyncio.wait_for(ended.wait(), 5)  # our socket is gone too, without waiting for its close
+            await asyncio.wait_for(ended.wait(), 30)  # our socket is gone too, without waiting for its close
 
     run_on("asyncio", scenario())
 
@@ -159,7 +161,7 @@ def test_peer_that_speaks_something_else_ends_the_opening() -> None:
         async with await asyncio.start_server(http, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             with pytest.raises(ServiceError):
-                await Connection.open(ConnectionString(host="127.0.0.1", port=port, emulator=True), timeout_s=5)
+                await Connection.open(ConnectionString(host="127.0.0.1", port=port, emulator=True), timeout_s=30)
 
     run_on("asyncio", scenario())
 
@@ -170,7 +172,7 @@ def test_end_of_the_server_fails_every_link_at_once(tmp_path: object) -> None:
         await connection.authorization.authorize("")
         user = connection.authorization._cbs
         await asyncio.to_thread(server.kill9)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while connection.error is None:
                 await asyncio.sleep(0.01)
         assert connection.error.condition is CONNECTION_FORCED
@@ -227,7 +229,7 @@ def test_caller_that_gives_up_leaves_no_socket_behind() -> None:
             accepted, _ = await loop.sock_accept(listener)
             assert await loop.sock_recv(accepted, 100)
             opening.cancel()
-        while await asyncio.wait_for(loop.sock_recv(accepted, 100), 5):
+        while await asyncio.wait_for(loop.sock_recv(accepted, 100), 30):
             pass
         accepted.close()
         listener.close()

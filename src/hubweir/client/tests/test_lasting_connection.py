@@ -10,8 +10,8 @@ from hubweir.client.retry import RetryPolicy
 from hubweir.errors import CONNECTION_FORCED, ILLEGAL_STATE, NOT_FOUND, SERVER_BUSY, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.event_loops import run_on
+from hubweir.testing.held_ports import HeldPorts
 from hubweir.testing.running_namespace import RunningNamespace
-from hubweir.testing.server_process import free_ports
 
 QUICK = RetryPolicy(attempts=3, first_s=0.01, longest_s=0.01)
 
@@ -54,8 +54,8 @@ def test_a_service_that_is_not_there_is_tried_as_often_as_the_policy_says(monkey
     monkeypatch.setattr(Connection, "open", counted)
 
     async def scenario() -> None:
-        port = free_ports(1)[0]
-        shared = lasting(f"Endpoint=sb://127.0.0.1:{port};UseDevelopmentEmulator=true")
+        held = HeldPorts()
+        shared = lasting(f"Endpoint=sb://127.0.0.1:{held.numbers[0]};UseDevelopmentEmulator=true")
         with pytest.raises(ServiceError) as gone:
             await shared.retried(step)
         assert gone.value.condition is CONNECTION_FORCED

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hubweir.testing.server_process import READY_LINE, ServerFailed, ServerProcess, free_ports
+from hubweir.testing.server_process import READY_LINE, ServerFailed, ServerProcess
 
 SOURCE = {"PYTHONPATH": str(Path(__file__).resolve().parents[3])}
 
@@ -40,8 +40,3 @@ def test_a_server_that_has_closed_its_output_runs_until_it_is_gone(tmp_path: Pat
         assert not server.is_running
     finally:
         server.kill9()
-
-
-def test_free_ports_are_free_and_different() -> None:
-    ports = free_ports(5)
-    assert len(set(ports)) == 5 and all(port > 1023 for port in ports)
