@@ -33,7 +33,7 @@ def test_a_stream_that_was_accepted_as_the_broker_left_is_ended(tmp_path: Path) 
         shared._accepted(accepted)
         shared.leave()
         with peer:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 assert await asyncio.get_running_loop().sock_recv(peer, 1) == b""
         await shared.close()
 

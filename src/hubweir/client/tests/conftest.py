@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator
 from itertools import count
 
@@ -72,7 +73,10 @@ def owner_levels(namespace: RunningNamespace) -> None:
         address = address_of("owner-levels", "$Default", "0")
         old = await Receiver.open(connection, address, ReceiverOptions(epoch=0))
         await Receiver.open(connection, address, ReceiverOptions(epoch=0))
-        await asyncio.sleep(0.2)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(30):
+                while old.error is None:
+                    await asyncio.sleep(0.01)
         await connection.close()
         return old.error is not None and old.error.condition.symbol == "amqp:link:stolen"
 

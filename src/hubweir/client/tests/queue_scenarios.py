@@ -1,5 +1,6 @@
 """Scenarios of queues: each has a client of its own at the folder's live namespace."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -10,8 +11,15 @@ from hubweir.client.queue_receiver import QueueReceiver
 NewQueue = Callable[..., str]
 Scenario = Callable[[QueueClient], Coroutine[Any, Any, None]]
 Play = Callable[[Scenario], None]
-WAIT_S = 10.0
+WAIT_S = 30.0
 SOON_S = 0.3
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait, for WAIT_S at most, until this is so."""
+    async with asyncio.timeout(WAIT_S):
+        while not holds():
+            await asyncio.sleep(0.005)
 
 
 async def take(receiver: QueueReceiver, count: int) -> MessageRun:

@@ -42,7 +42,7 @@ def test_plain_functions_handle_a_hub_over_a_plain_store(
             on_claimed=lambda context: claimed.append(context.partition_id),
             on_closed=lambda context, reason: closed.append((context.partition_id, reason)),
         ) as processor:
-            assert done.wait(10)
+            assert done.wait(30)
             assert processor.partition_ids == ("0", "1")
         assert handled == {"0": list(range(10)), "1": list(range(10))}
         assert sorted(claimed) == ["0", "1"]
@@ -71,7 +71,7 @@ def test_handler_that_raises_is_told_and_gets_the_run_again(
     with BlockingEventHubClient.from_connection_string(namespace.connection_string(), hub) as client:
         client.sender().send([b"x"] * 5)
         with BlockingEventProcessor(client, MemoryCheckpointStore(), handle, on_error=on_error):
-            assert done.wait(10)
+            assert done.wait(30)
     assert seen == [list(range(5))] * 2
     assert errors == ["0: not yet"]
 

@@ -7,7 +7,7 @@ from hubweir.client.queue_message import QueueMessage
 from hubweir.testing.running_namespace import RunningNamespace
 
 NewQueue = Callable[..., str]
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 def client_of(namespace: RunningNamespace) -> BlockingQueueClient:

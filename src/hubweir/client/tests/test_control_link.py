@@ -68,11 +68,11 @@ class PairedCoordinator(PairedConnection):
 
 
 def scenario(step: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """A test that runs on a loop of its own, five seconds at most."""
+    """A test that runs on a loop of its own, a minute at most."""
 
     @wraps(step)
     def test(**fixtures: Any) -> None:
-        asyncio.run(asyncio.wait_for(step(**fixtures), 5))
+        asyncio.run(asyncio.wait_for(step(**fixtures), 60))
 
     return test
 

@@ -51,14 +51,14 @@ def test_interrupted_wait_cancels_the_step(monkeypatch: pytest.MonkeyPatch) -> N
             cancelled.set()
 
     def interrupted(future: object) -> None:
-        assert began.wait(5)
+        assert began.wait(30)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("concurrent.futures.Future.result", interrupted)
     thread = LoopThread("test")
     with pytest.raises(KeyboardInterrupt):
         thread.run(waits())
-    assert cancelled.wait(5)
+    assert cancelled.wait(30)
     monkeypatch.undo()
     thread.close()
 
@@ -71,7 +71,7 @@ def test_a_close_ends_what_waits_in_other_threads() -> None:
         await asyncio.sleep(60)
 
     step = thread.begin(waits())
-    assert began.wait(5)
+    assert began.wait(30)
     thread.close()
     assert step.done()
     with pytest.raises(ServiceError, match="closed while a call waited"):
@@ -88,19 +88,19 @@ def test_no_step_begins_while_the_loop_ends() -> None:
             await asyncio.sleep(60)
         finally:
             ends.set()
-            await asyncio.to_thread(may_end.wait, 5)
+            await asyncio.to_thread(may_end.wait, 30)
 
     thread.begin(ends_slowly())
-    assert began.wait(5)
+    assert began.wait(30)
     closing = threading.Thread(target=thread.close)
     closing.start()
-    assert ends.wait(5)
+    assert ends.wait(30)
     try:
         with pytest.raises(ServiceError, match="is closed"):
             thread.begin(where())
     finally:
         may_end.set()
-        closing.join(5)
+        closing.join(30)
     thread.close()
 
 
@@ -117,7 +117,7 @@ def test_who_waits_for_a_step_that_does_not_end_is_told_all_the_same(monkeypatch
 
     monkeypatch.setattr(loop_thread, "_END_S", 0.01)
     step = thread.begin(stays())
-    assert began.wait(5)
+    assert began.wait(30)
     thread.close()
     assert step.done()
     with pytest.raises(ServiceError, match="closed while a call waited"):

@@ -51,7 +51,7 @@ def test_a_receiver_raises_once_and_the_next_call_goes_on(
             errors: list[ServiceError] = []
             while len(taken) < len(SOUND):
                 try:
-                    run = await receiver.receive(max_wait_s=10)
+                    run = await receiver.receive(max_wait_s=30)
                 except ServiceError as error:
                     errors.append(error)
                     assert taken == SOUND[:DAMAGED]
@@ -85,7 +85,7 @@ def test_a_processor_is_told_once_and_gets_each_sound_event_once(damaged: Runnin
                 ProcessorOptions(position=EARLIEST, interval_s=0.2),
                 on_error=heard,
             ),
-            asyncio.timeout(30),
+            asyncio.timeout(50),
         ):
             while len(taken) < len(SOUND):
                 await asyncio.sleep(0.02)
@@ -105,7 +105,7 @@ def test_the_command_prints_what_is_lost_beside_the_events(damaged: RunningNames
 def test_the_service_says_so_in_its_alarms_and_stays_ready(damaged: RunningNamespace) -> None:
     environment = {"HUBWEIR_CONNECTION_STRING": damaged.connection_string()}
     CliRunner().invoke(hubweir, ["receive", HUB, "--wait", "0.5"], env=environment)
-    with urlopen(f"http://{damaged.host}:{damaged.port}/ready", timeout=10) as answer:
+    with urlopen(f"http://{damaged.host}:{damaged.port}/ready", timeout=30) as answer:
         assert answer.status == 200 and json.load(answer)["alarms"] == {"damage": 1}
     [alarm] = damaged.service.alarms.current()
     assert f"partition 0 of {HUB} in namespace" in alarm.about and f"records {DAMAGED} to {DAMAGED}" in alarm.text

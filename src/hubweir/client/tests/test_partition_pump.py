@@ -11,6 +11,7 @@ from hubweir.client.partition_context import GroupName, PartitionContext
 from hubweir.client.partition_pump import PartitionPump
 from hubweir.client.processor_options import CloseReason, Handlers, OnEvents, ProcessorOptions
 from hubweir.client.receiver import ReceiverOptions
+from hubweir.client.resuming_receiver import ResumingReceiver
 from hubweir.client.retry import RetryPolicy
 from hubweir.event_hub.event_position import LATEST
 from hubweir.testing.event_loops import run_on
@@ -45,7 +46,7 @@ class Watch:
         return PartitionPump(self.client, self.context, handlers, ProcessorOptions(**options))
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not holds():
                 await asyncio.sleep(0.005)
 
@@ -197,11 +198,14 @@ def test_displaced_pump_drops_what_waits_and_marks_nothing_more(namespace: Runni
                 await go_on.wait()
 
             pump = watch.pump(on_events=holds, checkpoint_every=10)
+            opened: list[ResumingReceiver] = []
+            plain = pump._receiver
+            pump._receiver = lambda position: (opened.append(plain(position)), opened[-1])[1]  # type: ignore[method-assign]
             pump.start()
             await held.wait()
             thief = client.receiver("0", ReceiverOptions(epoch=0))
             await thief.open()
-            await asyncio.sleep(0.1)
+            await watch.until(lambda: opened[-1].is_stolen)
             go_on.set()
             await watch.until(lambda: pump.is_over)
             assert len(watch.numbers) <= 10

@@ -9,7 +9,7 @@ from hubweir.client.message_link import NotSettled
 from hubweir.client.message_run import MessageRun
 from hubweir.client.queue_client import QueueClient
 from hubweir.client.queue_receiver import QueueReceiverOptions
-from hubweir.client.tests.queue_scenarios import WAIT_S, NewQueue, Play, take
+from hubweir.client.tests.queue_scenarios import WAIT_S, NewQueue, Play, take, until
 from hubweir.errors import (
     MESSAGE_LOCK_LOST,
     MESSAGE_NOT_FOUND,
@@ -161,10 +161,12 @@ def test_nothing_is_locked_that_nobody_asked_for(play: Play, new_queue: NewQueue
         await receiver.release(rest)
         assert len(await take(other, 7)) == 7
         given_up = asyncio.create_task(receiver.receive(100, max_wait_s=WAIT_S))
-        await asyncio.sleep(0.05)
+        link = receiver._link
+        assert link is not None
+        await until(lambda: link._link.credit > 0)
         given_up.cancel()
         await asyncio.gather(given_up, return_exceptions=True)
-        await asyncio.sleep(0.1)
+        await until(lambda: not link._is_draining)
         await client.sender(queue).send(b"late")
         (late,) = await take(other, 1)
         assert late.body == b"late"
@@ -181,10 +183,12 @@ def test_what_was_prefetched_and_not_taken_is_given_back_without_a_count(play: P
         await client.sender(queue).send(*(b"%d" % number for number in range(50)))
         receiver, other = client.receiver(queue, QueueReceiverOptions(prefetch=20)), client.receiver(queue)
         first = await take(receiver, 1)
-        await asyncio.sleep(0.1)
+        link = receiver._link
+        assert link is not None
+        await until(lambda: link._untaken >= 10)
         assert len(await receiver.receive(100, max_wait_s=0.1)) >= 10, "they were here already"
         await receiver.complete(first)
-        await asyncio.sleep(0.1)
+        await until(lambda: link._untaken > 0)  # of what it asked for when it had given some away
         await receiver.close()
         rest = await other.receive(100, max_wait_s=WAIT_S)
         assert rest and {message.delivery_count for message in rest} == {0}

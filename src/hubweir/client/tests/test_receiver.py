@@ -25,7 +25,7 @@ from hubweir.testing.running_namespace import RunningNamespace
 from hubweir.testing.server_process import ServerProcess
 
 NewHub = Callable[..., str]
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 async def connect(namespace: RunningNamespace) -> Connection:
@@ -75,8 +75,11 @@ def test_receiver_that_nobody_reads_takes_no_more_than_its_credit(namespace: Run
         connection = await connect(namespace)
         await (await Sender.open(connection, hub)).send([b"x"] * 500)
         receiver = await Receiver.open(connection, partition(hub), ReceiverOptions(credit=100))
-        await asyncio.sleep(0.2)
-        assert 0 < receiver._untaken <= 100
+        async with asyncio.timeout(WAIT_S):
+            while not receiver._untaken:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)  # in which more would come
+        assert receiver._untaken <= 100
         assert await read(receiver, 500) == list(range(500))
         await connection.close()
 

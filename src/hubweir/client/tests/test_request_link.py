@@ -103,7 +103,7 @@ def test_pair_that_the_server_detached_is_made_anew() -> None:
         link, cbs = management._link, connection.authorization._cbs
         assert link is not None and cbs is not None
         await asyncio.to_thread(lambda: namespace.run(detach_all(namespace)))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while link.error is None or cbs.error is None:
                 await asyncio.sleep(0.02)
         assert connection.error is None

@@ -118,7 +118,7 @@ def test_a_wait_that_is_cancelled_just_when_events_come_ends(
             receiver._receiver._came = Came()
             waits = asyncio.ensure_future(receiver.receive_runs(2, max_wait_s=60))
             await client.sender().send([b"x"])
-            done, _ = await asyncio.wait([waits], timeout=5)
+            done, _ = await asyncio.wait([waits], timeout=30)
             assert done and waits.cancelled()
             await receiver.close()
             run = await receiver.receive(max_wait_s=5)

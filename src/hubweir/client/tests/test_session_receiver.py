@@ -12,7 +12,7 @@ from hubweir.testing.event_loops import run_on
 from hubweir.testing.running_namespace import RunningNamespace
 
 NewQueue = Callable[..., str]
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 def client_of(namespace: RunningNamespace) -> QueueClient:

@@ -301,7 +301,7 @@ def test_a_silent_peer_is_dropped_when_its_time_is_over(run: Run) -> None:
         assert not server.closed.is_set()
         assert client.driver is not None and client.driver._timer is not None
         client.driver._timer.cancel()
-        await asyncio.wait_for(server.closed.wait(), 10)
+        await asyncio.wait_for(server.closed.wait(), 30)
         await client.closed.wait()
         await bench.close()
 
@@ -313,7 +313,7 @@ def test_a_peer_that_never_finishes_its_greeting_is_dropped(run: Run) -> None:
         bench = Bench(header_deadline_ms=50, sasl_deadline_ms=100)
         reader, writer = await asyncio.open_connection(*bench.address)
         writer.write(b"AMQP\x03\x01\x00\x00")
-        await asyncio.wait_for(reader.read(), 5)
+        await asyncio.wait_for(reader.read(), 30)
         await bench.servers[0].closed.wait()
         writer.close()
         await bench.close()
@@ -335,7 +335,7 @@ def test_a_peer_that_does_not_take_our_close_is_dropped(run: Run, monkeypatch: p
         server.driver.transport.write(bytes(8 * 1024 * 1024))
         server.endpoint.close()
         server.driver.wake()
-        await asyncio.wait_for(server.closed.wait(), 5)
+        await asyncio.wait_for(server.closed.wait(), 30)
         assert "paused" in server.steps
         client.driver.abort()
         await client.closed.wait()

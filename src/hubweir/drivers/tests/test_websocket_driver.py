@@ -27,7 +27,7 @@ from hubweir.testing.running_namespace import RunningNamespace, running_namespac
 CONT, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 KEY = base64.b64encode(b"sixteen bytes 16").decode()
 ACCEPT = base64.b64encode(hashlib.sha1(f"{KEY}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()).decode()
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_a_handshake_whose_head_is_refused_is_a_refusal_and_no_fault_of_ours(
         f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n"
         f"Sec-WebSocket-Protocol: AMQPWSB10\r\n{fields}\r\n"
     )
-    with socket.create_connection((namespace.host, namespace.port), timeout=10) as stream:
+    with socket.create_connection((namespace.host, namespace.port), timeout=30) as stream:
         stream.sendall(request.encode())
         answer = b""
         while piece := stream.recv(4096):

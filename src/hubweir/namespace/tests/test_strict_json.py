@@ -39,17 +39,17 @@ def test_depth_has_a_limit() -> None:
     ids=lambda data: repr(data[:24]),
 )  # fmt: skip
 def test_what_is_dangerous_or_ambiguous_is_refused_fast(data: bytes) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(IllegalJson) as refusal:
         read_json(data)
     assert len(str(refusal.value)) < 300
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_many_brackets_in_a_string_cost_no_more_than_reading_it() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert read_json(json.dumps('[{\\"' * 200_000).encode()) == '[{\\"' * 200_000
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("data", [b"[]", b"7", b'"x"', b"null", b"{", b'{"a":1}x', b"[{}]"])

@@ -212,7 +212,7 @@ def test_two_tiers_stand_side_by_side_each_with_its_rules_under_its_own_host(tmp
             host, port = service.addresses[0]
             at = f"{tier}.bus.example"
             headers = {"Host": at, "Authorization": make_token(f"https://{at}/", rule, "k", int(time.time()) + 60)}
-            with closing(HTTPConnection(host, port, timeout=10)) as connection:
+            with closing(HTTPConnection(host, port, timeout=30)) as connection:
                 connection.request("GET", path, headers=headers)
                 answer = connection.getresponse()
                 return answer.status, answer.read().decode()

@@ -168,7 +168,7 @@ def test_a_host_name_of_its_own_leads_to_it_at_once_and_its_certificate_too(runn
 def whom(running: RunningNamespace, host: str, key: str) -> str:
     """The namespace that a host leads to."""
     token = make_token(f"https://{host}/", ROOT, key, int(time.time()) + 60)
-    with closing(HTTPConnection(running.host, running.port, timeout=10)) as connection:
+    with closing(HTTPConnection(running.host, running.port, timeout=30)) as connection:
         connection.request("GET", "/$namespaceinfo", headers={"Host": host, "Authorization": token})
         return entity_of(connection.getresponse().read()).members["Name"]
 
@@ -177,7 +177,7 @@ def is_named(running: RunningNamespace, host: str) -> bool:
     """Whether the certificate is for a host."""
     context = client_context(running.ca_file)
     with (
-        socket.create_connection((running.host, running.port), timeout=10) as plain,
+        socket.create_connection((running.host, running.port), timeout=30) as plain,
         context.wrap_socket(plain, server_hostname=host) as secured,
     ):
         return bool(secured.getpeercert())

@@ -66,7 +66,7 @@ def stores_of(service: Service, hub: str) -> list[int]:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not holds():
             await asyncio.sleep(0.01)
 
@@ -74,7 +74,7 @@ async def until(holds: Callable[[], bool]) -> None:
 def is_ready(service: Service) -> bool:
     port = service.addresses[0][1]
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=30) as answer:
             return bool(json.load(answer)["status"] == "healthy")
     except urllib.error.HTTPError:
         return False
@@ -361,7 +361,7 @@ def test_a_store_of_one_process_is_taken_away_and_brought_back_by_order(tmp_path
         assert refused.value.condition.retriable
         await management.mark_store(1, away=False)
         await until(lambda: service.stores[1].is_up)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not await is_taken(service, "orders", 1):  # its logs are being opened
                 await asyncio.sleep(0.01)
         assert (await management.brokers())[0]["away"] == []

@@ -119,7 +119,7 @@ def test_health_is_answered_on_the_same_port(loop_name: str, tmp_path: Path) -> 
 
         def status(path: str) -> int:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{service.addresses[0][1]}{path}", timeout=10) as answer:
+                with urllib.request.urlopen(f"http://127.0.0.1:{service.addresses[0][1]}{path}", timeout=30) as answer:
                     return int(answer.status)
             except urllib.error.HTTPError as error:
                 with error:
@@ -142,7 +142,7 @@ def test_a_stop_tells_every_client_to_connect_again(loop_name: str, tmp_path: Pa
         connection = await Connection.open(target(service))
         sender = await Sender.open(connection, "orders/Partitions/0")
         outcomes = [sender.submit(batch) for batch in [_batch(sender, b"in flight %d" % n) for n in range(20)]]
-        await asyncio.wait_for(outcomes[0], 10)
+        await asyncio.wait_for(outcomes[0], 30)
         await service.stop()
         # What the service had taken is settled; what was still on its way is not, and nothing is refused as stored.
         settled = await asyncio.gather(*outcomes, return_exceptions=True)
@@ -167,7 +167,7 @@ def test_a_client_that_never_answers_does_not_hold_up_a_stop(loop_name: str, tmp
         with socket.create_connection(service.addresses[0]) as silent, socket.create_connection(service.addresses[0]):
             silent.send(b"AMQP\x03\x01\x00\x00")
             await asyncio.sleep(0.05)
-            await asyncio.wait_for(service.stop(), 10)
+            await asyncio.wait_for(service.stop(), 30)
 
     run_on(loop_name, scenario())
 

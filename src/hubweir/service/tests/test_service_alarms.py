@@ -28,7 +28,7 @@ from hubweir.testing.running_namespace import RunningNamespace, running_namespac
 
 def page(namespace: RunningNamespace, name: str) -> tuple[int, dict[str, object]]:
     try:
-        with urlopen(f"http://{namespace.host}:{namespace.port}/{name}", timeout=10) as answer:
+        with urlopen(f"http://{namespace.host}:{namespace.port}/{name}", timeout=30) as answer:
             return answer.status, json.load(answer)
     except HTTPError as refused:
         return refused.code, json.load(refused)

@@ -325,7 +325,7 @@ async def test_a_process_that_was_stopped_by_order_does_not_keep_the_service_fro
     await world.until(lambda: bool(world.lives))
     world.process.order(BrokerFault.STOP)
     await world.until(lambda: world.lives[0].has_ended)
-    await asyncio.wait_for(world.close(keeping), 5.0)
+    await asyncio.wait_for(world.close(keeping), 15)
     assert len(world.lives) == 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections import Counter
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -43,9 +43,9 @@ def complaint(case: BadFrame, neighbour: Side) -> str | None:
     events = len(side.events)
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
-    start = perf_counter()
+    start = process_time()
     feed(side, case.data)
-    if perf_counter() - start > MAX_SECONDS:
+    if process_time() - start > MAX_SECONDS:
         return "took too long"
     if tracemalloc.is_tracing() and tracemalloc.get_traced_memory()[1] - before > MAX_MEMORY:
         return f"took {tracemalloc.get_traced_memory()[1] - before} bytes"

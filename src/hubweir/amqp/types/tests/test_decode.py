@@ -256,10 +256,10 @@ def test_an_array_with_bytes_may_be_longer_than_a_list() -> None:
     ids=["nulls", "bytes", "list", "map", "zeros", "zeros-null", "descriptors", "lists", "arrays", "arrays-of-nulls"],
 )
 def test_a_bomb_is_refused_at_once(bomb: bytes) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(DecodeError):
         decode(bomb)
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
 
 
 def test_uuid_keys_that_share_a_hash_cannot_pile_up() -> None:

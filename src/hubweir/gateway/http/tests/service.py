@@ -22,7 +22,7 @@ from hubweir.testing.running_namespace import RunningNamespace
 
 ROOT, KEY = "RootManageSharedAccessKey", "SAS_KEY_VALUE"
 BATCH = "application/vnd.microsoft.servicebus.json"
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 @dataclass(frozen=True)

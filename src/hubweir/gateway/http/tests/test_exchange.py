@@ -94,7 +94,7 @@ def test_of_many_that_wait_no_more_go_on_than_there_is_room_for() -> None:
         await asyncio.sleep(0)
         budget.give_back_bytes(100)
         for done in range(1, 5):
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=1)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=30)
             assert sum(task.done() for task in tasks) == done
             assert budget.used == 100
             next(room for room, task in zip(rooms, tasks, strict=True) if task.done() and room._taken).give_back()

@@ -39,7 +39,7 @@ def bring_back(http: Http, store: int) -> None:
 
 def until(ask: Callable[[], Any], wanted: object) -> None:
     """It takes a while until all logs of a store are open again."""
-    end_s = time.monotonic() + 15
+    end_s = time.monotonic() + 60
     while (found := ask()) != wanted and time.monotonic() < end_s:
         time.sleep(0.05)
     assert found == wanted

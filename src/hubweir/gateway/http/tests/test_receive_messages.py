@@ -28,7 +28,7 @@ def send(http: Http, queue: str, *bodies: str) -> None:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -190,7 +190,7 @@ def test_the_timeout_is_a_number_of_seconds() -> None:
 
 
 def _connected(http_: Http) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection(http_.namespace.host, http_.namespace.port, timeout=10)
+    return http.client.HTTPConnection(http_.namespace.host, http_.namespace.port, timeout=30)
 
 
 def test_what_is_received_can_be_sent_again(http: Http, new_queue: NewQueue) -> None:
