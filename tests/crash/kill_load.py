@@ -19,7 +19,7 @@ from hubweir.testing.log_history import PartitionHistory, Seen, make_body
 HUB = "load"
 GROUP = "$Default"
 IN_FLIGHT = 8
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 class Load:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from kill_load import HUB, IN_FLIGHT, Load
 
@@ -14,27 +14,45 @@ from hubweir.errors import ServiceError
 from hubweir.testing.log_history import PartitionHistory
 
 AGAIN_S = 0.02
+ENOUGH, GO_ON_S = 20, 60.0  # so many batches show that a partition is served, however busy the machine is
 
 
 class SpreadLoad(Load):
-    """gaps_s: of each partition, the longest time without an accepted batch behind the newest `end`."""
+    """Of each partition, behind the newest `end` of `write_on`:
+
+    gaps_s: the longest time without an accepted batch. behind: how many were accepted that were begun then.
+    """
 
     def __init__(self, target: str, partitions: int, seed: int) -> None:
         super().__init__(target, partitions, seed)
         for history in self.histories:
             history.may_be_late = True
         self.gaps_s: dict[int, float] = {}
+        self.behind: dict[int, int] = {}
+        self._first_behind: list[int] = []  # of each partition, the number of its first batch behind `end`
         self._is_over = False
         self._accepted_at: dict[int, float] = {}
 
-    async def write_on(self, seconds: float, end: Callable[[], None], after_s: float) -> None:
-        """Write to all partitions for so long, call end, which takes a process away, and go on until after_s later."""
-        self._is_over, self.gaps_s = False, {}
+    async def write_on(
+        self, seconds: float, end: Callable[[], None], after_s: float, *, served: Collection[int] = ()
+    ) -> None:
+        """Write to all partitions for so long, call end, which takes a process away, and go on until after_s later.
+
+        And until each partition of served has accepted ENOUGH batches that were begun behind end. AssertionError: one
+        has not, within GO_ON_S.
+        """
+        self._is_over, self.gaps_s, self.behind = False, {}, {}
         writers = [asyncio.ensure_future(self._go_on(history)) for history in self.histories]
         await asyncio.sleep(seconds)
         self.gaps_s = dict.fromkeys(range(len(self.histories)), 0.0)
         await asyncio.to_thread(end)
+        self._first_behind = list(self._next_batch)
+        self.behind = dict.fromkeys(range(len(self.histories)), 0)
         await asyncio.sleep(after_s)
+        limit = time.monotonic() + GO_ON_S
+        while missing := [partition for partition in served if self.behind[partition] < ENOUGH]:
+            assert time.monotonic() < limit, f"partitions {missing} are not served: {self.behind}"
+            await asyncio.sleep(0.01)
         for partition in self.gaps_s:  # one that nobody could write to any more has its gap, too
             self._accepted(partition)
         self._is_over = True
@@ -73,6 +91,8 @@ class SpreadLoad(Load):
         super()._note(history, number, count, done)
         if not done.cancelled() and done.exception() is None:
             self._accepted(history.partition)
+            if self.behind and number >= self._first_behind[history.partition]:
+                self.behind[history.partition] += 1
 
     def _accepted(self, partition: int) -> None:
         now, before = time.monotonic(), self._accepted_at.get(partition)

@@ -51,7 +51,7 @@ GO_ON_S = 100.0  # in which a client goes on behind a fault: 60 s may pass befor
 AGAIN_S = 0.05
 LATE_S = 2.0  # clocks, and a lock that is given while its broker ends
 PAUSE_S = 0.2
-BACK_S = 20.0  # in which a fragment is there again that was away
+BACK_S = 60.0  # in which a fragment is there again that was away
 PATIENT = RetryPolicy(attempts=1_000, first_s=AGAIN_S, longest_s=0.5)
 ONCE_ONLY = RetryPolicy(attempts=1)
 OUTCOMES = {SeenOutcome.COMPLETE: 16, SeenOutcome.ABANDON: 3, SeenOutcome.DEAD_LETTER: 1}

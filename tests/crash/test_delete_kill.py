@@ -31,7 +31,7 @@ SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 HUB = "again"
 KILLS = 100
 PUBLISHERS = 3
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 

@@ -134,8 +134,8 @@ async def send_until_refused(env: SystemEnv, log: SegmentLog, accepted: dict[str
 
 
 async def heals(env: SystemEnv, log: SegmentLog, accepted: dict[str, list[bytes]]) -> None:
-    """Without a restart, within seconds."""
-    limit = time.monotonic() + 10
+    """Without a restart, within seconds; a machine that is busy has a minute."""
+    limit = time.monotonic() + 60
     while isinstance(outcome := await send(env, log, accepted, b"healed "), Refused):
         assert time.monotonic() < limit, outcome
         await asyncio.sleep(0.05)

@@ -93,7 +93,7 @@ def served(cable: Cable, data: Path, *arguments: str, planted: str = "") -> Iter
     )  # fmt: skip
     try:
         with entered(cable.server):
-            server.start(seconds=60)
+            server.start()
         yield server
     finally:
         server.kill9()
@@ -167,7 +167,8 @@ def test_nothing_accepted_is_lost_and_all_go_on_over_a_bad_network(
     print(f"\nseed {first_seed}: all went on, s behind the end of each fault: {went_on}")
     print(f"{accepted} batches accepted, {load.unknown} unknown; {messages.counts}; {official.counts}")
     assert not messages.late
-    assert accepted > 20 * len(ways) and messages.counts["settled"] > 20 * len(ways)
+    # A run that tested nothing must not be green.
+    assert accepted >= len(ways) and messages.counts["settled"] >= len(ways)
 
 
 # The control arms. Clients who take for accepted what they sent: a network that did no harm would not show it.

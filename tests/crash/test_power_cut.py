@@ -107,7 +107,7 @@ def write_until_cut(image: Path, copy: Path, *, run_s: float, lying_sync: bool) 
             told += writer.stdout.read() or b""
         finally:
             writer.kill()
-            writer.wait(10)
+            writer.wait(60)
             writer.stdout.close()
     # The last line may be cut: it was not told.
     lines = told.rpartition(b"\n")[0].split()
@@ -115,8 +115,8 @@ def write_until_cut(image: Path, copy: Path, *, run_s: float, lying_sync: bool) 
 
 
 def read_for(descriptor: int, seconds: float) -> bytes:
-    """What comes within `seconds` of the first byte, which may take ten."""
-    told, limit = b"", time.monotonic() + 10
+    """What comes within `seconds` of the first byte, which may take a minute."""
+    told, limit = b"", time.monotonic() + 60
     while (left := limit - time.monotonic()) > 0 and select.select([descriptor], [], [], left)[0]:
         piece = os.read(descriptor, 65_536)
         if not piece:
@@ -129,7 +129,7 @@ def read_for(descriptor: int, seconds: float) -> bytes:
 
 def wait_until_stopped(pid: int) -> None:
     """Until no thread of the process runs: a sync that is under way ends first, or the copy would be torn by it."""
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 60
     while time.monotonic() < limit:
         states = [
             (task / "stat").read_text().rpartition(")")[2].split()[0] for task in Path(f"/proc/{pid}/task").iterdir()

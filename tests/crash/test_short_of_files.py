@@ -28,7 +28,7 @@ SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 HUB = "hub"
 PARTITIONS = 32
 FEW_FILES = 45  # what a service at rest has open, and some
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 

@@ -27,7 +27,7 @@ from hubweir.testing.token_messages import token_body, token_in, tokens_left
 PLACES = {"one": "one", "two": "two", "news": "news/Subscriptions/all"}
 TOKENS = 40
 MOVED_AT_ONCE = 3
-WAIT_S = 20.0
+WAIT_S = 60.0
 COMMON = {"LockDuration": "PT1M", "MaxDeliveryCount": "1000"}
 
 
