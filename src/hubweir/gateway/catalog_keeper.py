@@ -108,7 +108,8 @@ class CatalogKeeper:
                     carry_on(entity)
 
         def carry_on(entity: AnyEntity) -> None:
-            logger.info("%s was %s when the service ended", entity.description.title, entity.status.name)
+            what = "made" if entity.status is EntityStatus.CREATING else "removed"
+            logger.info("%s was being %s when the service ended", entity.description.title, what)
             self._finish(entity, finished)
 
         if not left:

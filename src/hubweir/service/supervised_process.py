@@ -138,7 +138,7 @@ class SupervisedProcess:
         self._is_stopping = True
         if self.is_serving:
             self.is_serving = False
-            await self._ask(LetClientsGo())
+            await self._ask("let its clients go", LetClientsGo())
 
     def told(self) -> ProcessTold:
         """How it is, for people."""
@@ -244,15 +244,15 @@ class SupervisedProcess:
             return
         self._has_opened = True
         await self._on_up(self._there())
-        if not self._is_stopping and await self._ask(TakeClients()):
+        if not self._is_stopping and await self._ask("take clients", TakeClients()):
             self.is_serving = True
             self._on_change()
 
-    async def _ask(self, command: Command) -> bool:
-        """Whether it did so; the log says why not."""
+    async def _ask(self, what: str, command: Command) -> bool:
+        """Whether it did so; the log says why not. what: the command does, in words."""
         said = await answer(partial(self._door.submit, command))
         if isinstance(said, Refusal):
-            logger.error("broker process %d: %s: %s", self.index, type(command).__name__, said.text)
+            logger.error("broker process %d does not %s: %s", self.index, what, said.text)
         return not isinstance(said, Refusal)
 
     def _told_state(self) -> None:

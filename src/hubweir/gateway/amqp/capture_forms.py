@@ -22,6 +22,7 @@ _KINDS: dict[str, type] = {
     "enabled": bool, "interval_s": int, "size_limit_bytes": int, "destination": str, "container": str,
     "storage_account": str, "archive_name_format": str, "skip_empty_archives": bool, "encoding": str,
 }  # fmt: skip
+_KIND_WORDS = {bool: "a boolean", int: "a number", str: "a string"}
 
 
 def capture_map(capture: CaptureDescription | None) -> dict[str, object] | None:
@@ -50,7 +51,7 @@ def wanted_capture(known: CaptureDescription | None, value: object) -> CaptureDe
         if kind is None:
             raise ServiceError(ARGUMENT_ERROR, f"Capture has no setting {str(key)[:64]!r}.")
         if not isinstance(entry, kind) or (kind is int and isinstance(entry, bool)):
-            raise ServiceError(ARGUMENT_ERROR, f"The setting {key!r} of capture must be of type {kind.__name__}.")
+            raise ServiceError(ARGUMENT_ERROR, f"The setting {key!r} of capture must be {_KIND_WORDS[kind]}.")
         changes[key] = kind(entry)
     encoding = changes.pop("encoding", None)
     if isinstance(encoding, str):
