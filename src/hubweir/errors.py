@@ -89,6 +89,9 @@ STORE_OFFLINE = Condition("com.microsoft:store-offline", 503, 503, True, "the me
 CONDITIONS: tuple[Condition, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Condition))
 CONDITION_OF_SYMBOL = {condition.symbol: condition for condition in CONDITIONS}
 
+# The header of an HTTP answer that has the symbol, for several conditions have one status.
+CONDITION_HEADER = "hubweir-condition"
+
 
 class HubweirError(Exception):
     """The root of everything hubweir raises on purpose."""

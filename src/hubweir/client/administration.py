@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.client.atom_documents import EntityInfo, EntityType, entity_of, entries_of, entry_document, error_of
-from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, TIMED_OUT, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, CONDITION_HEADER, NOT_FOUND, TIMED_OUT, ServiceError
 from hubweir.namespace.connection_string import ConnectionString
 
 API_VERSION = "2024-05"
@@ -152,7 +152,7 @@ class Administration:
         finally:
             connection.close()
         if response.status >= 400:
-            raise error_of(response.status, answer)
+            raise error_of(response.status, answer, symbol=response.getheader(CONDITION_HEADER))
         return answer
 
     def _token(self) -> str:

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 
 from hubweir.errors import (
     ARGUMENT_ERROR,
+    CONDITION_OF_SYMBOL,
     ENTITY_EXISTS,
     INTERNAL_ERROR,
     NOT_FOUND,
@@ -36,6 +37,7 @@ _TOLD = frozenset(
         *("FilteringMessagesBeforePublishing", "EnableSubscriptionPartitioning", "Name"),
     )
 )
+# Of an answer that does not name its condition.
 _CONDITIONS = {
     400: ARGUMENT_ERROR,
     401: UNAUTHORIZED,
@@ -118,13 +120,17 @@ def entries_of(data: bytes) -> list[EntityInfo]:
     return [_entity(entry) for entry in _parsed(data).iter(f"{{{ATOM}}}entry")]
 
 
-def error_of(status: int, data: bytes) -> ServiceError:
-    """The refusal that an answer tells."""
+def error_of(status: int, data: bytes, *, symbol: str | None = None) -> ServiceError:
+    """The refusal that an answer tells. symbol: of its condition (CONDITION_HEADER); None: it does not say.
+
+    Without a symbol that the table has, the condition is the one that most often has this status.
+    """
     try:
         text = ElementTree.fromstring(data).findtext("Detail") or ""
     except ElementTree.ParseError:
         text = ""
-    return ServiceError(_CONDITIONS.get(status, INTERNAL_ERROR), text or f"The service answered {status}.")
+    told = CONDITION_OF_SYMBOL.get(symbol or "")
+    return ServiceError(told or _CONDITIONS.get(status, INTERNAL_ERROR), text or f"The service answered {status}.")
 
 
 def _parsed(data: bytes) -> ElementTree.Element:

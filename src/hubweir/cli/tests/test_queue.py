@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hubweir.cli.tests.typed_commands import Typed, condition_of
-from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, NOT_FOUND
+from hubweir.errors import ARGUMENT_OUT_OF_RANGE, ENTITY_EXISTS, NOT_FOUND
 
 
 @pytest.mark.parametrize("noun", ["queue", "topic"])
@@ -80,5 +80,5 @@ def test_partitioning_is_on_unless_it_is_turned_off(
 
 def test_what_is_no_value_is_told(type_command: Typed) -> None:
     assert "no length of time" in type_command("queue", "create", "q", "--lock-duration", "soon").output
-    assert condition_of(type_command("queue", "create", "q", "--lock-duration", "6m")) is ARGUMENT_ERROR
+    assert condition_of(type_command("queue", "create", "q", "--lock-duration", "6m")) is ARGUMENT_OUT_OF_RANGE
     assert type_command("queue", "create", "q", "--enable-session", "perhaps").exit_code == 2

@@ -11,11 +11,11 @@ from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType, entity_of, error_of
 from hubweir.errors import (
     ARGUMENT_ERROR,
+    AUTH_FAILED,
     ENTITY_EXISTS,
     INTERNAL_ERROR,
     NOT_FOUND,
     TIMED_OUT,
-    UNAUTHORIZED,
     ServiceError,
 )
 from hubweir.namespace.connection_string import ConnectionString
@@ -84,7 +84,7 @@ def test_refusals_and_silence_are_told(namespace: RunningNamespace) -> None:
     text = namespace.connection_string()
     with pytest.raises(ServiceError) as wrong:
         Administration(ConnectionString.parse(text.replace("SAS_KEY_VALUE", "wrong"))).namespace()
-    assert wrong.value.condition is UNAUTHORIZED and "InvalidSignature" in wrong.value.text
+    assert wrong.value.condition is AUTH_FAILED and "InvalidSignature" in wrong.value.text
     with pytest.raises(ServiceError) as nobody:
         Administration(ConnectionString.parse("Endpoint=sb://127.0.0.1:1;UseDevelopmentEmulator=true")).namespace()
     assert nobody.value.condition is ARGUMENT_ERROR

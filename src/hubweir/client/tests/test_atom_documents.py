@@ -19,6 +19,7 @@ from hubweir.client.atom_documents import (
 )
 from hubweir.errors import (
     ARGUMENT_ERROR,
+    CONDITIONS,
     ENTITY_EXISTS,
     INTERNAL_ERROR,
     NOT_FOUND,
@@ -162,3 +163,14 @@ def test_a_refusal_has_the_condition_of_its_status_and_the_service_s_words(statu
     assert (told.condition, told.text) == (condition, "SubCode=1. No.")
     for empty in (b"", b"no xml", b"<Error/>"):
         assert error_of(status, empty).text == f"The service answered {status}."
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=lambda each: each.symbol)
+def test_a_refusal_that_names_its_condition_keeps_it(condition: Condition) -> None:
+    told = error_of(condition.http, b"<Error><Detail>No.</Detail></Error>", symbol=condition.symbol)
+    assert (told.condition, told.text) == (condition, "No.")
+
+
+def test_a_condition_that_is_none_is_told_by_the_status() -> None:
+    assert error_of(404, b"", symbol="someone:else").condition is NOT_FOUND
+    assert error_of(404, b"", symbol="").condition is NOT_FOUND

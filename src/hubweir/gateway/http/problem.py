@@ -3,6 +3,7 @@
 <Error><Code>401</Code><Detail>InvalidSignature: …, TrackingId:…, SystemTracker:…, Timestamp:…</Detail></Error>
 
 Of a request of management the text begins with a number that says more than the status: `SubCode=40103. Invalid…`.
+Several conditions have one status, so a header of its own tells the condition's symbol; other clients pass over it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from hubweir.auth.refusal import RefusalKind
 from hubweir.errors import (
     AUTH_FAILED,
+    CONDITION_HEADER,
     SERVER_BUSY,
     STORE_OFFLINE,
     TIMED_OUT,
@@ -39,12 +41,15 @@ def status_of(error: ServiceError | HttpRefusal) -> int:
 
 
 def headers_of(error: ServiceError | HttpRefusal) -> dict[str, str]:
-    """The headers that belong to an error's status."""
+    """The headers that belong to an error: its condition, and what its status asks for."""
     if isinstance(error, HttpRefusal):
         return error.headers
+    headers = {CONDITION_HEADER: error.condition.symbol}
     if error.condition.http == 401:
-        return {"www-authenticate": "SharedAccessSignature"}
-    return {"retry-after": str(BUSY_WAIT_S)} if error.condition is SERVER_BUSY else {}
+        headers["www-authenticate"] = "SharedAccessSignature"
+    if error.condition is SERVER_BUSY:
+        headers["retry-after"] = str(BUSY_WAIT_S)
+    return headers
 
 
 def sub_code(error: ServiceError) -> int:

@@ -29,6 +29,10 @@ def test_text_of_a_peer_stays_text() -> None:
 
 
 def test_headers_go_with_the_status() -> None:
-    assert headers_of(ServiceError(SERVER_BUSY, "")) == {"retry-after": str(BUSY_WAIT_S)}
-    assert headers_of(ServiceError(UNAUTHORIZED, "")) == {"www-authenticate": "SharedAccessSignature"}
+    assert headers_of(ServiceError(SERVER_BUSY, "")) == {
+        "hubweir-condition": "com.microsoft:server-busy", "retry-after": str(BUSY_WAIT_S),
+    }  # fmt: skip
+    assert headers_of(ServiceError(UNAUTHORIZED, "")) == {
+        "hubweir-condition": "amqp:unauthorized-access", "www-authenticate": "SharedAccessSignature",
+    }  # fmt: skip
     assert headers_of(HttpRefusal(405, "", {"allow": "GET"})) == {"allow": "GET"}
