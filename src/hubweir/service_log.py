@@ -177,6 +177,18 @@ THROTTLED_OVER = LineKind(
     "pieces of reads waited",
     "Nothing was refused, and no read waited, for a minute.", by="namespace",
 )  # fmt: skip
+PARTITION_THROTTLED = LineKind(
+    "partition-throttled", logging.WARNING,
+    "partition {partition} of event hub {hub!r} in namespace {namespace} is throttled: {text}",
+    "Sends to a partition are refused, or its readers wait, for it carries one throughput unit; said when that begins.",
+    by="namespace",
+)  # fmt: skip
+PARTITION_THROTTLED_OVER = LineKind(
+    "partition-throttled-over", logging.INFO,
+    "partition {partition} of event hub {hub!r} in namespace {namespace} is throttled no more, after {seconds:.1f} s: "
+    "{refused} runs of sends were refused, {waited} reads waited",
+    "Nothing was refused there, and no read waited, for a minute.", by="namespace",
+)  # fmt: skip
 
 # Logs and files
 CAPTURED_FILE = LineKind(
@@ -218,7 +230,7 @@ KINDS = (
     ENTITY_CREATED, ENTITY_CHANGED, ENTITY_DELETED, NAMESPACE_CREATED, NAMESPACE_DELETED,
     TEST_ORDERED,
     CONNECTION_REFUSED, SASL_REFUSED, TOKEN_REFUSED, ATTACH_REFUSED, LINK_REFUSED, SEND_REFUSED, REQUEST_REFUSED,
-    HTTP_REFUSED, THROTTLED, THROTTLED_OVER,
+    HTTP_REFUSED, THROTTLED, THROTTLED_OVER, PARTITION_THROTTLED, PARTITION_THROTTLED_OVER,
     CAPTURED_FILE, RETENTION, ROLL, SLOW_SYNC, REPAIRED,
     ALARM, ALARM_STANDS, ALARM_OVER,
 )  # fmt: skip

@@ -7,8 +7,9 @@ turns errors of the store into refusals. store_look.py looks at the store itself
 
 The resident of a partition is hosted_partition.py. A run on its way into the log is pending_store.py. Its readers are
 readers.py, each of them opened_reader.py; displaced ones make room in departures.py. All its events go by purge.py. Its
-idempotent producers are producers.py, with producer_snapshots.py; its cap is capping.py; its capture is a room of its
-own, capture/. Changes of one thing are done in turn by turns.py. What all partitions share is partition_tools.py.
+idempotent producers are producers.py, with producer_snapshots.py; its cap is capping.py, with its lines in the log,
+throttle_lines.py; its capture is a room of its own, capture/. Changes of one thing are done in turn by turns.py. What
+all partitions share is partition_tools.py.
 
 The resident of a fragment of a queue is hosted_fragment.py; what all fragments share is fragment_tools.py. That of a
 topic is hosted_topic.py, with a resident for each subscription; rules come to it as rule_forms.py writes them.

@@ -54,7 +54,7 @@ class HostedPartition:
         self.partition = Partition(log, command.hub, command.partition_id)
         self.namespace = command.namespace
         self.retention_ms = command.retention_ms
-        self.capping = Capping(tools.env, self.partition)
+        self.capping = Capping(tools.env, self.partition, command.namespace)
         self.readers = Readers(tools, self.partition, self.capping)
         self.producers = Producers(tools, log, self.capping)
         self.capture = CaptureSwitch(tools.captures, self.partition, namespace=command.namespace, name=command.name)
@@ -118,10 +118,12 @@ class HostedPartition:
         gone = ServiceError(NOT_FOUND, text)
         self.producers.end(gone)
         self.readers.end(gone)
+        self.capping.end()
         self.capture.end(on_idle)
 
     def stop(self, on_idle: Callable[[], None]) -> None:
         self.readers.stop()
+        self.capping.end()
         self.capture.stop(on_idle)
 
     def _set_retention(self, retention_ms: int) -> None:

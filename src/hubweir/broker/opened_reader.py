@@ -167,6 +167,7 @@ class OpenedReader:
         delay_ms = cap.take(size, count, self._clock.monotonic_ms())
         if not delay_ms:
             return False
+        self._where.capping.read_waits()
         self._take_back = lambda: cap.give_back_unsent(size, count, self._clock.monotonic_ms())
         self._held_until = self._deadlines.arm_in(delay_ms, self, events)
         return True

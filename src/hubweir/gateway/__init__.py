@@ -17,8 +17,7 @@ limits what peers have sent and was not answered, held_runs.py what was read and
 over HTTP, management_rate.py requests for runtime information. What a queue takes and gives is queue_admission.py.
 Transactions over several logs are brought to their end by transaction_endings.py. destinations.py says why messages
 cannot go where they are forwarded, or sent by way of another entity. refusals.py says what a peer and the log are told
-of a refusal, catalog_lines.py what the log is told of entities, in the words of setting_differences.py, and
-throttle_lines.py of a namespace over its units.
+of a refusal, catalog_lines.py what the log is told of entities, in the words of setting_differences.py.
 What each entity was asked for and gave out is counted in entity_traffic.py; what clients trace finds tracing.py. Faults
 that a test orders are faults.py.
 The paths of Azure Resource Manager are arm/. Everything here is plain code that is called back: sockets live in

@@ -16,16 +16,17 @@ from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import CapPartitions, Refusal
 from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered
+from hubweir.broker.throttle_lines import ThrottleLines
 from hubweir.env import Env, Timer
 from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.gateway.append_queue import PendingAppend, Taker
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.catalog_keeper import CatalogKeeper
-from hubweir.gateway.throttle_lines import ThrottleLines
 from hubweir.limits import UnitsLimits
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.namespace_description import NamespaceDescription, UnitsDescription
+from hubweir.service_log import THROTTLED, THROTTLED_OVER
 from hubweir.throughput_unit.admission import Admitted, Busy, NamespaceAdmission
 from hubweir.throughput_unit.auto_inflate import UnitsRaised, check_maximum
 from hubweir.throughput_unit.rate_limit import Amount
@@ -63,7 +64,7 @@ class NamespaceUnits:
         self._alarms = alarms
         self._recorded: Rows = {row[0]: row for row in namespace.usage}
         self._capped = False
-        self._throttle_lines = ThrottleLines(env, namespace.description.name)
+        self._throttle_lines = ThrottleLines(env, THROTTLED, THROTTLED_OVER, namespace=namespace.description.name)
         self.other_connections = 0  # those of processes that follow are told to each of them
         now_ms = env.monotonic_ms()
         rows = {"format": FORMAT, "hours": [list(row) for row in namespace.usage]}

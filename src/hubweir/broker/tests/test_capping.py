@@ -1,19 +1,22 @@
 """A capped partition: what it lets in and out, and what failed sends and reads give back."""
 
+import logging
 from typing import Any
 
 import pytest
 
 from hubweir.broker.commands.command import Owner
-from hubweir.broker.commands.partition import AppendEvents, CreatePartition, EventsAppended
+from hubweir.broker.commands.partition import AppendEvents, CreatePartition, DeletePartition, EventsAppended
 from hubweir.broker.commands.process import CapPartitions, Done, Refusal
 from hubweir.broker.commands.producer import AppendNumbered, OpenProducer
 from hubweir.broker.commands.reader import CancelRead, EventsRead, OpenReader, ReadEvents
 from hubweir.broker.tests.numbered_world import transfer
+from hubweir.broker.throttle_lines import QUIET_MS
 from hubweir.errors import SERVER_BUSY, DiskFull, LogOffline
 from hubweir.event_hub.event_position import EARLIEST
 from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.record import Producer
+from hubweir.service_log import PARTITION_THROTTLED, PARTITION_THROTTLED_OVER, Line
 
 ME = Owner(1, 7)
 
@@ -165,3 +168,59 @@ def test_a_partition_that_comes_later_is_capped_as_those_before(bench: Any) -> N
     assert bench.ask(AppendEvents("b", bytearray(b"x"), 1_000, 10)) == []
     (refusal,) = bench.ask(AppendEvents("b", bytearray(b"x"), 1, 10))
     assert isinstance(refusal, Refusal) and refusal.condition.symbol == "com.microsoft:server-busy"
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[Line]:
+    return [record.msg for record in caplog.records if isinstance(record.msg, Line)]
+
+
+def test_the_log_is_told_when_a_partition_is_over_its_unit_and_when_that_is_over(
+    bench: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    bench.ask(CapPartitions(True))
+    send(bench, 1_000)
+    assert lines(caplog) == []
+    refusal = send(bench, 1)
+    send(bench, 1)
+    [began] = lines(caplog)
+    assert began.kind is PARTITION_THROTTLED
+    assert str(began) == f"partition 0 of event hub 'orders' in namespace  is throttled: {refusal.text}"
+    bench.env.pass_time(QUIET_MS)
+    over = lines(caplog)[-1]
+    assert over.kind is PARTITION_THROTTLED_OVER
+    assert over.fields == {
+        "namespace": "", "hub": "orders", "partition": "0", "seconds": 0, "refused": 2, "waited": 0,
+    }  # fmt: skip
+
+
+def test_the_log_is_told_of_reads_that_wait_for_a_partition_s_unit(
+    bench: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    (opened,) = bench.ask(OpenReader("a", ME, "$Default", EARLIEST, None, None))
+    bench.ask(CapPartitions(True))
+    send(bench, 1, run=b"e" * 5_120)
+    bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
+    assert lines(caplog) == []
+    bench.ask(ReadEvents("a", opened.reader_id, 4_096, 60_000))
+    [began] = lines(caplog)
+    assert "readers wait: 1 throughput unit lets 2097152 bytes or 4096 events a second out" in str(began)
+    bench.env.pass_time(QUIET_MS)
+    assert lines(caplog)[-1].fields["waited"] == 1
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_no_line_comes_of_a_partition_that_is_gone_or_given_up(
+    bench: Any, caplog: pytest.LogCaptureFixture, is_deleted: bool
+) -> None:
+    caplog.set_level(logging.INFO)
+    bench.ask(CapPartitions(True))
+    send(bench, 1_000)
+    send(bench, 1)
+    if is_deleted:
+        bench.ask(DeletePartition("a"))
+    else:
+        bench.broker.stop(lambda: None)
+    bench.env.pass_time(2 * QUIET_MS)
+    assert [line.kind for line in lines(caplog)] == [PARTITION_THROTTLED]

@@ -18,13 +18,14 @@ from hubweir.broker.commands.keeper import LeaseUnits, UnitsLent
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered
+from hubweir.broker.throttle_lines import ThrottleLines
 from hubweir.env import Env, Timer
 from hubweir.errors import SERVER_BUSY
 from hubweir.gateway.append_queue import PendingAppend, Taker
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.gateway.namespace_units import OnUnits, OnUsage, unused_units
-from hubweir.gateway.throttle_lines import ThrottleLines
 from hubweir.limits import UnitsLimits
+from hubweir.service_log import THROTTLED, THROTTLED_OVER
 from hubweir.throughput_unit.admission import Admitted, Busy
 from hubweir.throughput_unit.lent_admission import LentAdmission
 from hubweir.throughput_unit.rate_limit import Amount
@@ -66,7 +67,7 @@ class LentUnits:
         self.other_connections = 0
         namespace = source.namespace.description
         self.admission = LentAdmission(namespace.name, units=namespace.units.held or None, now_ms=env.monotonic_ms())
-        self._throttle_lines = ThrottleLines(env, namespace.name)
+        self._throttle_lines = ThrottleLines(env, THROTTLED, THROTTLED_OVER, namespace=namespace.name)
         self._waiting: deque[_Run] = deque()
         self._is_asking = False
         self._asked_ms = -ASK_GAP_MS

@@ -9,9 +9,9 @@ import pytest
 from hubweir.alarms import UNITS_UNUSED
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import CapPartitions, Refusal
+from hubweir.broker.throttle_lines import QUIET_MS
 from hubweir.errors import ARGUMENT_OUT_OF_RANGE, TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.tests.world import Peer, World, event
-from hubweir.gateway.throttle_lines import QUIET_MS
 from hubweir.service_log import THROTTLED
 from hubweir.throughput_unit.usage import HourUsage
 

@@ -1,4 +1,4 @@
-"""throttle_lines.py: one line when a namespace is over its units, one when that is over, whatever happens between."""
+"""throttle_lines.py: one line when somebody is over its units, one when that is over, whatever happens between."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from hubweir.gateway.throttle_lines import QUIET_MS, ThrottleLines
+from hubweir.broker.throttle_lines import QUIET_MS, ThrottleLines
 from hubweir.service_log import THROTTLED, THROTTLED_OVER, Line
 from hubweir.testing.simulated_env import SimulatedEnv
 from hubweir.throughput_unit.throughput_unit import capacity_of
@@ -23,7 +23,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[Line]:
 
 def test_a_flood_is_two_lines_that_count_it(caplog: pytest.LogCaptureFixture) -> None:
     env = SimulatedEnv(1)
-    throttled = ThrottleLines(env, "shop")
+    throttled = ThrottleLines(env, THROTTLED, THROTTLED_OVER, namespace="shop")
     for _ in range(100):
         throttled.refused("over the units")
         throttled.waits(2)
@@ -41,7 +41,7 @@ def test_a_flood_is_two_lines_that_count_it(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_reads_that_wait_say_what_the_units_let_out(caplog: pytest.LogCaptureFixture) -> None:
-    throttled = ThrottleLines(SimulatedEnv(1), "shop")
+    throttled = ThrottleLines(SimulatedEnv(1), THROTTLED, THROTTLED_OVER, namespace="shop")
     throttled.waits(3)
     [began] = told(caplog)
     rate = capacity_of(3).egress
@@ -51,7 +51,7 @@ def test_reads_that_wait_say_what_the_units_let_out(caplog: pytest.LogCaptureFix
 
 def test_the_next_time_begins_and_counts_anew(caplog: pytest.LogCaptureFixture) -> None:
     env = SimulatedEnv(1)
-    throttled = ThrottleLines(env, "shop")
+    throttled = ThrottleLines(env, THROTTLED, THROTTLED_OVER, namespace="shop")
     throttled.refused("first")
     env.run_for(2 * QUIET_MS)
     throttled.waits(1)
@@ -63,7 +63,7 @@ def test_the_next_time_begins_and_counts_anew(caplog: pytest.LogCaptureFixture) 
 
 def test_a_service_that_stops_says_nothing_any_more(caplog: pytest.LogCaptureFixture) -> None:
     env = SimulatedEnv(1)
-    throttled = ThrottleLines(env, "shop")
+    throttled = ThrottleLines(env, THROTTLED, THROTTLED_OVER, namespace="shop")
     throttled.stop()
     throttled.refused("over the units")
     throttled.stop()

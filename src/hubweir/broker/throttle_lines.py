@@ -1,6 +1,7 @@
-"""What the log is told of a namespace that is over its throughput units: a line when that begins, one when it is over.
+"""What the log is told of who is over its throughput units: a line when that begins, one when it is over.
 
-It is over when nothing was refused and no read waited for QUIET_MS. Each process says what it refused and held up.
+Of a namespace its gateways tell it, of a partition its owner, which lets at most one unit through. It is over when
+nothing was refused and no read waited for QUIET_MS. Each process says what it refused and held up.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from hubweir.env import Env, Timer
-from hubweir.service_log import THROTTLED, THROTTLED_OVER
+from hubweir.service_log import LineKind
 from hubweir.throughput_unit.throughput_unit import capacity_of
 
 logger = logging.getLogger(__name__)
@@ -19,9 +20,12 @@ QUIET_MS = 60_000
 class ThrottleLines:
     """See the module's text."""
 
-    def __init__(self, env: Env, namespace: str) -> None:
+    def __init__(self, env: Env, begin: LineKind, over: LineKind, **whose: str) -> None:
+        """begin, over: the kinds of the two lines. whose: the fields of both that say who is over its units."""
         self._env = env
-        self._namespace = namespace
+        self._begin = begin
+        self._over = over
+        self._whose = whose
         self._timer: Timer | None = None  # while it is throttled
         self._began_ms = self._last_ms = 0
         self._refused = self._waited = 0
@@ -30,18 +34,19 @@ class ThrottleLines:
         """A send was refused just now, in these words."""
         self._refused += 1
         if self._begins():
-            THROTTLED.say(logger, namespace=self._namespace, text=text)
+            self._begin.say(logger, level=self._begin.level, text=text, **self._whose)
 
     def waits(self, units: int) -> None:
-        """A piece of what a reader gets waits for its time, since the namespace holds so many units."""
+        """A piece of what a reader gets waits for its time, since so many units let no more out."""
         self._waited += 1
         if self._begins():
             rate = capacity_of(units).egress
+            noun = "throughput unit lets" if units == 1 else "throughput units let"
             text = (
-                f"readers wait: its throughput units ({units}) let {rate.bytes_per_second} bytes or "
-                f"{rate.events_per_second} events a second out"
+                f"readers wait: {units} {noun} {rate.bytes_per_second} bytes or {rate.events_per_second} events a "
+                "second out"
             )
-            THROTTLED.say(logger, namespace=self._namespace, text=text)
+            self._begin.say(logger, level=self._begin.level, text=text, **self._whose)
 
     def stop(self) -> None:
         """The service stops: no line comes any more."""
@@ -62,11 +67,12 @@ class ThrottleLines:
             self._timer = self._env.call_later(QUIET_MS - quiet_ms, self._look)
             return
         self._timer = None
-        THROTTLED_OVER.say(
+        self._over.say(
             logger,
-            namespace=self._namespace,
+            level=self._over.level,
             seconds=(self._last_ms - self._began_ms) / 1_000,
             refused=self._refused,
             waited=self._waited,
+            **self._whose,
         )
         self._refused = self._waited = 0
