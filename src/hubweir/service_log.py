@@ -127,6 +127,10 @@ ENTITY_CHANGED = LineKind(
     "entity-changed", logging.INFO, "changed {entity} in namespace {namespace}: {what}",
     "An entity, or the namespace, has other settings or rules.", per_minute=MANY,
 )  # fmt: skip
+ENTITY_PURGED = LineKind(
+    "entity-purged", logging.INFO, "purged {entity} in namespace {namespace}: {events} events are gone",
+    "All events of a hub were removed, by order.", per_minute=MANY,
+)  # fmt: skip
 ENTITY_DELETED = LineKind(
     "entity-deleted", logging.INFO, "deleted {entity} in namespace {namespace}", "An entity is gone.", per_minute=MANY
 )
@@ -141,7 +145,7 @@ NAMESPACE_DELETED = LineKind(
 
 TEST_ORDERED = LineKind(
     "test-ordered", logging.INFO, "for a test, in namespace {namespace}: {what}",
-    "Somebody set the clock forward, ordered faults or purged a hub, as a namespace for development takes it.",
+    "Somebody set the clock forward or ordered faults, as a namespace for development takes it.",
     per_minute=MANY,
 )  # fmt: skip
 
@@ -227,7 +231,7 @@ ALARM_OVER = LineKind(
 KINDS = (
     START, READY, STOPPING, STOPPED, READ_AGAIN,
     CONNECTION_OPENED, CONNECTION_CLOSED,
-    ENTITY_CREATED, ENTITY_CHANGED, ENTITY_DELETED, NAMESPACE_CREATED, NAMESPACE_DELETED,
+    ENTITY_CREATED, ENTITY_CHANGED, ENTITY_PURGED, ENTITY_DELETED, NAMESPACE_CREATED, NAMESPACE_DELETED,
     TEST_ORDERED,
     CONNECTION_REFUSED, SASL_REFUSED, TOKEN_REFUSED, ATTACH_REFUSED, LINK_REFUSED, SEND_REFUSED, REQUEST_REFUSED,
     HTTP_REFUSED, THROTTLED, THROTTLED_OVER, PARTITION_THROTTLED, PARTITION_THROTTLED_OVER,

@@ -185,3 +185,15 @@ def delete(target: NamespaceAccess, name: str, yes: bool) -> None:
     ask_before(f"delete event hub {name} with everything in it", yes=yes)
     target.run(lambda connection: Management(connection).delete_hub(name))
     click.echo(f"deleted event hub {name}")
+
+
+@event_hub.command()
+@takes_name("HUB")
+@without_asking
+@takes_target
+def purge(target: NamespaceAccess, name: str, yes: bool) -> None:
+    """Remove all events of an event hub; their numbers are not used again, and its readers are told."""
+    ask_before(f"remove all events of event hub {name}", yes=yes)
+    partitions = target.administration().purge_event_hub(name)["partitions"]
+    count = sum(each["purged"] for each in partitions)
+    click.echo(f"{count} event{'s' * (count != 1)} removed from {name}")

@@ -1,4 +1,4 @@
-"""hubweir test-control show | forward | faults | purge: the clock of a development service, and faults to order."""
+"""hubweir test-control show | forward | faults: the clock of a development service, and faults to order."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from hubweir.cli.durations import Duration, duration_text
-from hubweir.cli.names import takes_name
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
-from hubweir.cli.options import as_json, ask_before, print_json, without_asking
+from hubweir.cli.options import as_json, print_json
 from hubweir.client.namespace_control import NamespaceControl
 
 _RATES = ("server_busy", "delay", "detach", "drop")
@@ -55,18 +54,6 @@ def faults(target: NamespaceAccess, delay_by: int, seed: int | None, as_json: bo
     is_any = any(rates.values())
     state = control.order_faults(**rates, delay_ms=delay_by, seed=seed) if is_any else control.end_faults()
     _print(state, as_json=as_json)
-
-
-@test_control.command()
-@takes_name("EVENTHUB")
-@without_asking
-@takes_target
-def purge(target: NamespaceAccess, name: str, yes: bool) -> None:
-    """Remove all events of an event hub; their numbers are not used again."""
-    ask_before(f"remove all events of {name}", yes=yes)
-    partitions = _control(target).purge(name)["partitions"]
-    count = sum(each["purged"] for each in partitions)
-    click.echo(f"{count} event{'s' * (count != 1)} removed from {name}")
 
 
 def _control(target: NamespaceAccess) -> NamespaceControl:

@@ -19,7 +19,7 @@ _PATH = "$testcontrol"
 
 
 class NamespaceControl:
-    """See the module's text. Every method but `purge` answers the state after it, as docs/testing.md says."""
+    """See the module's text. Every method answers the state after it, as docs/testing.md says."""
 
     def __init__(self, administration: Administration) -> None:
         self._administration = administration
@@ -52,12 +52,6 @@ class NamespaceControl:
     def end_faults(self) -> dict[str, Any]:
         """Let no fault strike any more."""
         return self._ask("DELETE", f"{_PATH}/faults")
-
-    def purge(self, event_hub: str) -> dict[str, Any]:
-        """Remove all events of a hub; numbers go on. Returns `partitions`, each with `purged` and
-        `first_sequence_number`.
-        """
-        return self._ask("POST", f"{event_hub}/$purge")
 
     def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         data = b"" if body is None else json.dumps(body).encode()

@@ -73,7 +73,7 @@ class NamespaceOnDemand:
 
     def purge(self, event_hub: str) -> None:
         """Remove all events of a hub; their numbers are not used again."""
-        self._control.purge(event_hub)
+        self.administration.purge_event_hub(event_hub)
 
     def struck(self) -> dict[str, int]:
         """How often each fault struck since they were ordered."""

@@ -1,5 +1,9 @@
 import json
 
+import pytest
+from click.testing import CliRunner
+
+from hubweir.cli.main import hubweir
 from hubweir.cli.tests.typed_commands import Typed, condition_of
 from hubweir.errors import (
     ARGUMENT_ERROR,
@@ -133,3 +137,28 @@ def test_capture_out_of_range_is_refused_with_the_range(type_command: Typed) -> 
     )  # fmt: skip
     assert condition_of(refused) is ARGUMENT_ERROR
     assert "capture" not in type_command("eventhub", "show", "unfilmed").output
+
+
+def test_purge_asks_first_and_says_how_many_went(type_command: Typed) -> None:
+    type_command("eventhub", "create", "full")
+    type_command("send", "full", "two teas", "one coffee")
+    assert type_command("eventhub", "purge", "full", stdin="n\n").exit_code == 1
+    assert type_command("eventhub", "purge", "full", stdin="y\n").output.endswith("2 events removed from full\n")
+    type_command("send", "full", "the bill")
+    assert type_command("eventhub", "purge", "--name", "full", "--yes").output == "1 event removed from full\n"
+
+
+@pytest.mark.parametrize("rights", [("Send", "Listen"), ("Manage", "Send", "Listen")])
+def test_purge_takes_the_right_to_manage_the_hub(type_command: Typed, rights: tuple[str, ...]) -> None:
+    hub = f"guarded{len(rights)}"
+    type_command("eventhub", "create", hub)
+    type_command("send", hub, "two teas")
+    rule = ("eventhub", "authorization-rule")
+    type_command(*rule, "create", "worker", "--eventhub", hub, "--rights", *rights)
+    keys = json.loads(type_command(*rule, "keys", "list", "worker", "--eventhub", hub, "--json").stdout)
+    worker = {"HUBWEIR_CONNECTION_STRING": keys["primaryConnectionString"]}
+    result = CliRunner().invoke(hubweir, ("eventhub", "purge", hub, "--yes"), env=worker)
+    if "Manage" in rights:
+        assert result.output == f"1 event removed from {hub}\n"
+    else:
+        assert result.exit_code == 1 and "Manage,EntityRead claims required" in str(result.exception)

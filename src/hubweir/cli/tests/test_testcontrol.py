@@ -25,16 +25,6 @@ def test_the_clock_goes_forward_and_is_shown(type_command: Typed) -> None:
     assert type_command("test-control", "forward", "soon").exit_code == 2
 
 
-def test_a_hub_is_purged_when_it_is_meant(type_command: Typed) -> None:
-    type_command("eventhub", "create", "orders")
-    type_command("send", "orders", "two teas", "one coffee")
-    assert type_command("test-control", "purge", "orders", stdin="n\n").exit_code == 1
-    assert type_command("test-control", "purge", "orders", stdin="y\n").output.endswith(
-        "2 events removed from orders\n"
-    )
-    assert type_command("test-control", "purge", "--name", "orders", "--yes").output == "0 events removed from orders\n"
-
-
 def test_faults_are_ordered_shown_and_ended(type_command: Typed) -> None:
     ordered = type_command(
         "test-control", "faults", "--server-busy", "1", "--delay", "0.5", "--delay-by", "2s", "--seed", "7"
@@ -57,10 +47,9 @@ def test_faults_are_ordered_shown_and_ended(type_command: Typed) -> None:
 def test_whoever_may_send_and_listen_alone_orders_nothing(type_command: Typed, namespace: RunningNamespace) -> None:
     rule = ("namespace", "authorization-rule")
     type_command(*rule, "create", "worker", "--rights", "Send", "Listen")
-    type_command("eventhub", "create", "guarded")
     keys = json.loads(type_command(*rule, "keys", "list", "worker", "--json").stdout)
     worker = {"HUBWEIR_CONNECTION_STRING": keys["primaryConnectionString"]}
-    for order in (("show",), ("forward", "1h"), ("faults", "--drop", "1"), ("faults",), ("purge", "guarded", "--yes")):
+    for order in (("show",), ("forward", "1h"), ("faults", "--drop", "1"), ("faults",)):
         refused = CliRunner().invoke(hubweir, ("test-control", *order), env=worker)
         assert refused.exit_code == 1 and "Manage,EntityRead claims required" in str(refused.exception), order
     assert namespace.service.process.default.faults is None

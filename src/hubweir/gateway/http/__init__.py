@@ -13,8 +13,8 @@ forward_authorization.py asks whether an entity may forward. named_entities.py i
 entity_requests.py what their requests have in common; logic that is not HTTP's own stands in
 gateway/management_view.py and gateway/catalog_keeper.py. Errors become answers in problem.py. The page is docs/http.md.
 
-health.py needs no token, status_page.py and testcontrol.py one that may manage, namespaces.py one of the default
-namespace. metrics_page.py is /metrics, written by open_metrics.py.
+health.py needs no token, status_page.py and testcontrol.py one that may manage, purged_hub.py one that may manage the
+hub, namespaces.py one of the default namespace. metrics_page.py is /metrics, written by open_metrics.py.
 
 Values of a request and its answer
 are exchange.py, an event as bytes event_message.py, a send that waits for its broker pending_send.py; bodies are read

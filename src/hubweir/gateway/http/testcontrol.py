@@ -1,4 +1,4 @@
-"""Test control: the clock of the service, faults of one namespace, and hubs to purge, for who may manage them.
+"""Test control: the clock of the service, and faults of one namespace, for who may manage them.
 
 Only a namespace of the development profile has it. The clock is the whole service's, so it goes forward only where all
 namespaces are of that profile. One process alone has a clock to set and links to strike: with broker processes both
@@ -7,28 +7,19 @@ are refused.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from hubweir.broker.commands.command import Answer
-from hubweir.broker.commands.partition import PartitionPurged, PurgePartition
 from hubweir.drivers.service_clock import ServiceClock
 from hubweir.errors import ARGUMENT_ERROR, NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
-from hubweir.gateway.brokers import error_of
-from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.faults import FaultKind, FaultRates, Faults
 from hubweir.gateway.http.entity_requests import read_body
-from hubweir.gateway.http.exchange import Request, Response, answer_of
+from hubweir.gateway.http.exchange import Request, Response
 from hubweir.gateway.http.route import Match
-from hubweir.namespace.entity import of_kind
-from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.tiers import DEVELOPMENT
 from hubweir.service_log import TEST_ORDERED
 
@@ -88,30 +79,6 @@ async def end_faults(gateway: Gateway, request: Request, match: Match) -> Respon
     gateway.order_faults(None)
     _say(gateway, "no fault strikes any more")
     return _state(gateway)
-
-
-async def purge(gateway: Gateway, request: Request, match: Match) -> Response:
-    """Remove all events of a hub; numbers go on (broker/purge.py)."""
-    _check_profile(gateway, gateway)
-    entity = gateway.namespace.find_any(match.entity)
-    if entity is not None and of_kind(entity, MessagingDescription) is not None:
-        text = f"'{match.entity}' has messages, which are purged with `hubweir message purge`; this purges event hubs."
-        raise ServiceError(ARGUMENT_ERROR, text)
-    places = gateway.directory.partitions(match.entity)
-    purged = await asyncio.gather(*(answer_of(partial(_purge, place)) for place in places))
-    _say(gateway, f"event hub {match.entity} was purged of {sum(each.purged for each in purged)} events")
-    told = [
-        {"partition": place.partition_id, "purged": each.purged, "first_sequence_number": each.first_sequence_number}
-        for place, each in zip(places, purged, strict=True)
-    ]
-    return _json({"event_hub": match.entity, "partitions": told})
-
-
-def _purge(place: PartitionPlace, on_done: Callable[[PartitionPurged | ServiceError], None]) -> None:
-    def answered(answer: Answer) -> None:
-        on_done(answer if isinstance(answer, PartitionPurged) else error_of(answer))
-
-    place.broker.submit(PurgePartition(place.log_id), answered)
 
 
 def _say(gateway: Gateway, what: str) -> None:

@@ -1,22 +1,26 @@
 """A purge of an event hub at a live service: what goes, who is told, and what numbers go on."""
 
+import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient, PartitionContext
 
+from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.process import Refusal
 from hubweir.client.administration import Administration
-from hubweir.client.namespace_control import NamespaceControl
-from hubweir.errors import NOT_FOUND, ServiceError
+from hubweir.errors import NOT_FOUND, SERVER_BUSY, ServiceError
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.namespace.tiers import HOUR_MS
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 
 
-def control_of(namespace: RunningNamespace) -> NamespaceControl:
-    return NamespaceControl(Administration(ConnectionString.parse(namespace.connection_string())))
+def administration_of(namespace: RunningNamespace, connection_string: str = "") -> Administration:
+    return Administration(ConnectionString.parse(connection_string or namespace.connection_string()))
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +38,7 @@ def test_everything_goes_and_numbers_go_on(namespace: RunningNamespace) -> None:
     with producer_of(namespace, "numbers") as producer:
         producer.send_batch([EventData(str(number)) for number in range(30)], partition_id="1")
         before = producer.get_partition_properties("1")
-        assert control_of(namespace).purge("numbers") == {
+        assert administration_of(namespace).purge_event_hub("numbers") == {
             "event_hub": "numbers",
             "partitions": [
                 {"partition": "0", "purged": 0, "first_sequence_number": 0},
@@ -48,8 +52,8 @@ def test_everything_goes_and_numbers_go_on(namespace: RunningNamespace) -> None:
         last = producer.get_partition_properties("1")
         assert (last["beginning_sequence_number"], last["last_enqueued_sequence_number"]) == (30, 30)
         assert int(last["last_enqueued_offset"]) > int(before["last_enqueued_offset"])
-    assert [each["purged"] for each in control_of(namespace).purge("numbers")["partitions"]] == [0, 1]
-    assert [each["purged"] for each in control_of(namespace).purge("numbers")["partitions"]] == [0, 0]
+    assert [each["purged"] for each in administration_of(namespace).purge_event_hub("numbers")["partitions"]] == [0, 1]
+    assert [each["purged"] for each in administration_of(namespace).purge_event_hub("numbers")["partitions"]] == [0, 0]
 
 
 def test_a_live_reader_that_read_everything_goes_on_and_an_old_position_starts_behind(
@@ -74,7 +78,7 @@ def test_a_live_reader_that_read_everything_goes_on_and_an_old_position_starts_b
         try:
             assert came.wait(30) and seen == ["old"]
             came.clear()
-            control_of(namespace).purge("read")
+            administration_of(namespace).purge_event_hub("read")
             producer.send_batch([EventData("new")])
             assert came.wait(30) and seen == ["old", "new"]
         finally:
@@ -99,7 +103,7 @@ def test_it_ends_while_events_come(namespace: RunningNamespace) -> None:
             time.sleep(0.01)
         for _ in range(3):
             so_far = len(sent)
-            (told,) = control_of(namespace).purge("busy")["partitions"]
+            (told,) = administration_of(namespace).purge_event_hub("busy")["partitions"]
             assert told["first_sequence_number"] >= so_far
     finally:
         stop.set()
@@ -109,24 +113,35 @@ def test_it_ends_while_events_come(namespace: RunningNamespace) -> None:
 def test_a_captured_hub_a_queue_and_what_is_not_there_are_refused(namespace: RunningNamespace) -> None:
     namespace.create_event_hub("captured", capture=CaptureDescription(enabled=True, interval_s=900))
     namespace.create_queue("kitchen")
-    control = control_of(namespace)
+    administration = administration_of(namespace)
     with pytest.raises(ServiceError, match="switch capture off"):
-        control.purge("captured")
+        administration.purge_event_hub("captured")
     with pytest.raises(ServiceError, match="hubweir message purge"):
-        control.purge("kitchen")
+        administration.purge_event_hub("kitchen")
     with pytest.raises(ServiceError) as caught:
-        control.purge("nothing")
+        administration.purge_event_hub("nothing")
     assert caught.value.condition is NOT_FOUND
 
 
-def test_no_other_profile_purges() -> None:
-    with running_namespace(profile="standard") as running:
-        running.create_event_hub("real")
+@pytest.mark.parametrize("profile", ["basic", "standard", "premium", "official-emulator"])
+def test_every_profile_purges(profile: str) -> None:
+    with running_namespace(profile=profile) as running:
+        running.create_event_hub("real", retention_ms=HOUR_MS)
         with producer_of(running, "real") as producer:
-            producer.send_batch([EventData("kept")])
-            with pytest.raises(ServiceError, match="has the profile standard"):
-                control_of(running).purge("real")
-            assert producer.get_partition_properties("0")["beginning_sequence_number"] == 0
+            producer.send_batch([EventData("gone")])
+            assert administration_of(running).purge_event_hub("real")["partitions"][0]["purged"] == 1
+            assert producer.get_partition_properties("0")["is_empty"]
+
+
+def test_the_log_says_that_and_how_many_went(namespace: RunningNamespace, caplog: pytest.LogCaptureFixture) -> None:
+    namespace.create_event_hub("told", partition_count=2)
+    with producer_of(namespace, "told") as producer:
+        producer.send_batch([EventData("one"), EventData("two")], partition_id="0")
+        producer.send_batch([EventData("three")], partition_id="1")
+    with caplog.at_level(logging.INFO, "hubweir.gateway.http.purged_hub"):
+        administration_of(namespace).purge_event_hub("told")
+    [line] = [record.getMessage() for record in caplog.records if record.name.endswith("purged_hub")]
+    assert line == "purged Event hub 'told' in namespace hubweir: 3 events are gone"
 
 
 @pytest.mark.crash
@@ -136,5 +151,32 @@ def test_partitions_of_other_processes_are_purged_too() -> None:
         with producer_of(running, "spread") as producer:
             for partition in range(4):
                 producer.send_batch([EventData("one")], partition_id=str(partition))
-            told = control_of(running).purge("spread")["partitions"]
+            told = administration_of(running).purge_event_hub("spread")["partitions"]
             assert [each["purged"] for each in told] == [1, 1, 1, 1]
+
+
+class AwayBroker:
+    """The way to a broker whose store is away."""
+
+    def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
+        on_answer(Refusal(SERVER_BUSY, "store-1 is away", known=True))
+
+
+def test_a_partition_that_cannot_be_purged_leaves_the_others_purged_and_says_why(
+    namespace: RunningNamespace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    namespace.create_event_hub("half", partition_count=2)
+    with producer_of(namespace, "half") as producer:
+        for partition in "01":
+            producer.send_batch([EventData("one")], partition_id=partition)
+        directory = namespace.parts.gateway.directory
+        first, second = directory.partitions("half")
+        monkeypatch.setattr(directory, "partitions", lambda hub: [replace(first, broker=AwayBroker()), second])
+        with (
+            caplog.at_level(logging.INFO, "hubweir.gateway.http.purged_hub"),
+            pytest.raises(ServiceError, match="store-1 is away") as caught,
+        ):
+            administration_of(namespace).purge_event_hub("half")
+        assert caught.value.condition is SERVER_BUSY
+        assert [producer.get_partition_properties(partition)["is_empty"] for partition in "01"] == [False, True]
+    assert "1 events are gone" in caplog.text
