@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 THREADS = 12
 # Capture makes six files at once (broker/capture/slots.py), and two threads are left for those who begin or end it. The
 # others compute, or wait for the same disk that publishers wait for: few are as fast, and take less of both.
-OTHER_THREADS = {Lane.RECOVERY: 4, Lane.CAPTURE: 8, Lane.REMOVALS: 2, Lane.MAINTENANCE: 4}
+OTHER_THREADS = {Lane.RECOVERY: 4, Lane.CAPTURE: 8, Lane.REMOVALS: 2, Lane.PORTAL: 1, Lane.MAINTENANCE: 4}
 
 # The end of a sync tells every send that it carried: 0.1 ms and more.
 DONE_AT_ONCE = 32

@@ -194,6 +194,8 @@ class BrokerProcess(Parts):
 
     def _hear(self, told: AskProcess) -> None:
         hear(self.alarms, told.elsewhere)
+        if told.wants_portal:
+            self._listeners.load_portal()
         for store_index in told.opened:
             if store_index in self._stores:
                 self._stores[store_index].opened()
@@ -225,6 +227,7 @@ class BrokerProcess(Parts):
             of_namespaces={
                 gateway.settings.namespace: gateway.own_connection_count for gateway in self.process.gateways
             },
+            has_portal=self._listeners.has_portal,
         )
 
     async def _take_clients(self) -> None:

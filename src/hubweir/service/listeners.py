@@ -58,8 +58,9 @@ class Listeners:
         self._process = process
         self._connections = connections
         self._drivers = drivers
-        portal = None if portal_samples is None else PortalOnDemand(process, portal_samples).answer
+        self._portal = None if portal_samples is None else PortalOnDemand(process, portal_samples)
         self._passed: PassedConnections | None = None
+        portal = None if self._portal is None else self._portal.answer
         self._http = HttpDriver(Application(process, is_ready, portal, metrics), amqp=new_connection, limits=settings)
         self._switch = PortSwitch(
             amqp=new_connection, http=self._http.new_protocol, tls=certificate.tls, limits=settings
@@ -69,6 +70,16 @@ class Listeners:
     def connection_count(self) -> int:
         """How many AMQP connections there are."""
         return self._connections.count
+
+    @property
+    def has_portal(self) -> bool:
+        """Whether the portal is loaded, or being loaded."""
+        return self._portal is not None and self._portal.is_wanted
+
+    def load_portal(self) -> None:
+        """Load the portal before anybody asks for it here; of none there is nothing to load."""
+        if self._portal is not None:
+            self._portal.load()
 
     def open(self) -> list[tuple[str, int]]:
         """Listen on every host and port of the settings; returns what was bound. AddressTaken names what cannot be."""

@@ -118,6 +118,12 @@ class SupervisedProcess:
         is_there = life is not None and not life.has_ended
         return heart.state.alarms if is_there and heart is not None and heart.state is not None else ()
 
+    @property
+    def has_portal(self) -> bool:
+        """Whether people look at the portal there, as it said last, in this life or the one before."""
+        heart = self._heart
+        return heart is not None and heart.state is not None and heart.state.has_portal
+
     async def keep(self, found: tuple[int, WatchedProcess] | None = None) -> None:
         """Keep it alive until `stop`. found: one of an earlier supervisor, with its process id."""
         delay_s = FIRST_DELAY_S

@@ -275,8 +275,10 @@ class Supervisor(Parts):
 
     def _question(self, index: int) -> AskProcess:
         """What a broker process is asked, and told: what stands here and in the others, and which stores are open."""
-        others = (each.alarms for each in self.processes if each.index != index)
-        return AskProcess(tuple(dict.fromkeys(chain(standing(self.alarms), *others))), self._opened.indexes)
+        others = [each for each in self.processes if each.index != index]
+        elsewhere = dict.fromkeys(chain(standing(self.alarms), *(each.alarms for each in others)))
+        wants_portal = any(each.has_portal for each in others)
+        return AskProcess(tuple(elsewhere), self._opened.indexes, wants_portal)
 
     def _ended(self, process: SupervisedProcess) -> None:
         self._keeper.gone(process.process_id)

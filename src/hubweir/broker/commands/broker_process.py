@@ -34,7 +34,7 @@ class ProcessState(Answer, frozen=True):
     addresses: host:port of each that it was told to listen on. connections: how many AMQP connections it has.
     is_serving: clients may come. follows: it has the newest catalog of every namespace. away: the messaging stores of
     it that are not served. alarms: that stand there, but for those that it heard of. of_namespaces: how many of the
-    connections are each namespace's, by its name.
+    connections are each namespace's, by its name. has_portal: it has loaded the portal, or is loading it.
     """
 
     process_id: int
@@ -47,6 +47,7 @@ class ProcessState(Answer, frozen=True):
     away: tuple[int, ...]
     alarms: tuple[StandingAlarm, ...] = ()
     of_namespaces: dict[str, int] = {}
+    has_portal: bool = False
 
 
 @command(17, ProcessState)
@@ -54,11 +55,12 @@ class AskProcess(ProcessCommand, frozen=True):
     """How it is. Whoever does not answer for long is stalled.
 
     elsewhere: the alarms of all other processes. opened: the messaging stores, of any process, whose logs are open, or
-    have an alarm each that says why not.
+    have an alarm each that says why not. wants_portal: somebody looks at the portal of another process.
     """
 
     elsewhere: tuple[StandingAlarm, ...] = ()
     opened: tuple[int, ...] = ()
+    wants_portal: bool = False
 
 
 @command(18, Done)

@@ -3,10 +3,14 @@
 import http.client
 import subprocess
 import sys
+import threading
+import time
 from urllib.parse import urlencode
 
 import pytest
 
+from hubweir.env import Lane
+from hubweir.service.supervisor import Supervisor
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 
 LOADED = """
@@ -42,6 +46,37 @@ def ask(namespace: RunningNamespace, method: str, path: str, body: str = "", coo
 def test_nothing_of_it_is_imported_before_somebody_asks() -> None:
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=100, check=False)
     assert done.stdout.strip() == "[] True", done.stderr
+
+
+def test_nothing_that_the_service_does_by_itself_is_waited_for_by_whoever_asks_first() -> None:
+    """Snapshots, rolls and closing of logs may wait for a slow disk; its threads are all busy with them here."""
+    with running_namespace() as namespace:
+        over = threading.Event()
+
+        async def keep_busy() -> None:
+            for _ in range(100):
+                namespace.parts.process.env.offload(Lane.MAINTENANCE, over.wait, lambda _: None)
+
+        try:
+            namespace.run(keep_busy())
+            assert ask(namespace, "GET", "/portal/sign-in")[0] == 200
+        finally:
+            over.set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="broker processes are for Linux")
+def test_all_broker_processes_load_it_when_one_was_asked_for_it() -> None:
+    """So that nobody who signed in waits again wherever the next connection leads."""
+    with running_namespace(brokers=3) as namespace:
+        assert isinstance(namespace.parts, Supervisor)
+        processes = namespace.parts.processes
+        assert ask(namespace, "GET", "/health")[0] == 200
+        assert not any(process.has_portal for process in processes), "nobody looked at it"
+        assert ask(namespace, "GET", "/portal/sign-in")[0] == 200
+        deadline = time.monotonic() + 60
+        while not all(process.has_portal for process in processes):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 def test_it_may_be_off() -> None:
