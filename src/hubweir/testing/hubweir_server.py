@@ -6,8 +6,8 @@
             namespace.create_queue("orders")
 
 It has the manner of testcontainers: start, get_connection_string, stop. What it keeps lies in a folder that goes with
-it, so it is ended at once. To delete a namespace takes longer than to make one: that is done behind the back of the
-next test, with a bound.
+it, so it is ended at once. When this process is killed, server and folder go all the same (tied_server.py). To delete a
+namespace takes longer than to make one: that is done behind the back of the next test, with a bound.
 """
 
 from __future__ import annotations
@@ -60,7 +60,13 @@ class HubweirServer:
         if self._process is not None:
             raise ServerFailed("this server runs already")
         self._folder = tempfile.mkdtemp(prefix="hubweir-")
-        self._process = ServerProcess(f"{self._folder}/data", arguments=self._arguments, environment=self._environment)
+        self._process = ServerProcess(
+            f"{self._folder}/data",
+            arguments=self._arguments,
+            environment=self._environment,
+            program=("-m", "hubweir.testing.tied_server", self._folder),
+            is_tied=True,
+        )
         self._deleter = ThreadPoolExecutor(1, "hubweir-deletions")
         try:
             self._process.start()

@@ -42,8 +42,12 @@ class ServerProcess:
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         program: Sequence[str] = ("-m", "hubweir"),
+        is_tied: bool = False,
     ) -> None:
-        """arguments: further ones of `hubweir serve`. environment: on top of ours. program: what Python runs."""
+        """arguments: further ones of `hubweir serve`. environment: on top of ours. program: what Python runs.
+
+        is_tied: its standard input is a pipe that is open as long as this process lives (tied_server.py).
+        """
         self.host = host
         self._held = None if ports else HeldPorts(1, host)
         self.ports = list(ports) if self._held is None else self._held.numbers
@@ -51,6 +55,7 @@ class ServerProcess:
         self._command = [sys.executable, *program, "serve"]
         self._command += [part for pair in given for part in pair] + list(arguments)
         self._environment = {**os.environ, **(environment or {}), "PYTHONUNBUFFERED": "1"}
+        self._input = subprocess.PIPE if is_tied else None
         self._process: subprocess.Popen[str] | None = None
         self._lines: list[str] = []
         self._ready = threading.Event()
@@ -117,7 +122,12 @@ class ServerProcess:
         self._ready.clear()
         self._ended.clear()
         process = self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._environment
+            self._command,
+            stdin=self._input,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self._environment,
         )
         reader = threading.Thread(target=self._read, args=(process,), daemon=True)
         reader.start()
@@ -151,6 +161,8 @@ class ServerProcess:
     def _wait(self, process: subprocess.Popen[str]) -> None:
         process.wait(STOP_S)
         self._ended.wait(STOP_S)
+        if process.stdin is not None:
+            process.stdin.close()
         self._process = None
 
     def _read(self, process: subprocess.Popen[str]) -> None:
