@@ -16,11 +16,13 @@ from hubweir.broker.commands.partition import AppendEvents, EventsAppended
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.cli.main import main
+from hubweir.errors import SERVER_BUSY, STORE_OFFLINE
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.service import broker_process, supervisor
 
-BACK_MS = 2_500  # a broker that was killed is there again by then
+AGAIN_MS = 200  # a broker that was killed is asked again and again until it is there
+AWAY = (STORE_OFFLINE, SERVER_BUSY)
 OnAnswer = Callable[[Answer], None]
 submit = RemoteBroker.submit
 
@@ -36,7 +38,13 @@ def sends_again() -> None:
 
         def answered(answer: Answer) -> None:
             if again is not command and isinstance(answer, Refusal) and not answer.known:
-                self._env.call_later(BACK_MS, lambda: submit(self, again, on_answer))
+                self._env.call_later(AGAIN_MS, lambda: submit(self, again, repeated))
+            else:
+                on_answer(answer)
+
+        def repeated(answer: Answer) -> None:
+            if isinstance(answer, Refusal) and answer.known and answer.condition in AWAY:
+                self._env.call_later(AGAIN_MS, lambda: submit(self, again, repeated))
             else:
                 on_answer(answer)
 
