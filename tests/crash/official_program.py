@@ -28,10 +28,12 @@ GO_ON_S = 90.0  # it may try a send for 60 s
 class OfficialProgram:
     """A context manager: it runs inside. counts: of sends and errors. NotRun: this machine has no node."""
 
-    def __init__(self, program: Program, target: str, entity: str) -> None:
+    def __init__(self, program: Program, target: str, entity: str, *, timeout_s: int) -> None:
+        """timeout_s: so long it waits for an answer, and a read of events for some; 60 is the clients' default."""
         self.name = program.name
         self._command = program
-        self._environment = program.environ({"HUBWEIR_PLAIN": target, "HUBWEIR_ENTITY": entity})
+        given = {"HUBWEIR_PLAIN": target, "HUBWEIR_ENTITY": entity, "HUBWEIR_TIMEOUT_S": str(timeout_s)}
+        self._environment = program.environ(given)
         self._process: subprocess.Popen[str] | None = None
         self._went_on = {"sent": 0.0, "came": 0.0}
         self._said: dict[str, list[str]] = {"sent": [], "came": [], "error": [], "stopped": []}

@@ -37,6 +37,8 @@ pytestmark = [
 def test_official_clients_live_through_faults_of_processes(
     tmp_path: Path, request: pytest.FixtureRequest, measure: Callable[[int], int], first_seed: int
 ) -> None:
+    """With --all the JavaScript clients wait a minute for an answer that was lost, as they do by default, else 10 s."""
+    timeout_s = 60 if measure(FAULTS) == FAULTS else 10
     seed, data, chance = first_seed, tmp_path / "data", random.Random(first_seed)
     with served(data, BROKERS) as server, ExitStack() as stack:
         python = OfficialClients(server.connection_string())
@@ -45,7 +47,7 @@ def test_official_clients_live_through_faults_of_processes(
         for program, create, entity in ((EVENTS, create_hub, "hub-js"), (MESSAGES, create_queue, "queue-js")):
             create(server.connection_string(), entity)
             try:
-                javascript = OfficialProgram(program, server.connection_string(), entity)
+                javascript = OfficialProgram(program, server.connection_string(), entity, timeout_s=timeout_s)
                 clients.append(stack.enter_context(javascript))
             except NotRun as error:
                 notice(request.config, "official clients through faults NOT TESTED", f"{program.name}: {error}")

@@ -14,10 +14,8 @@ SECONDS = {
     "tests/conformance/soak/test_soak.py": 1_060,  # with --all; else 15
     "tests/simulation/test_whole_world.py": 420,  # with --all; else 45
     "tests/spark": 180,
-    "tests/crash/test_official_faults.py": 125,
     "tests/conformance/test_azure_sync.py": 120,
     "tests/crash/test_kill.py": 110,
-    "tests/crash/test_broker_faults.py": 90,
     "tests/crash/test_network_faults.py": 90,
     "tests/crash/test_capture_kill.py": 90,
     "tests/models/test_session_lock.py": 90,  # with --all; else 5, and so the other models
@@ -28,6 +26,7 @@ SECONDS = {
     "tests/simulation/test_failing_calls.py": 80,
     "tests/conformance/test_servicebus_sync.py": 80,
     "tests/conformance/test_servicebus_time.py": 80,
+    "tests/crash/test_official_faults.py": 75,
     "tests/conformance/foreign/test_java.py": 70,
     "tests/image/test_dockerfile.py": 65,  # with --all; else 20
     "tests/conformance/test_servicebus_sessions.py": 60,
@@ -37,7 +36,8 @@ SECONDS = {
     "tests/crash/test_delete_kill.py": 60,
     "tests/crash/test_message_kill.py": 60,
     "tests/crash/test_broker_kill.py": 60,
-    "tests/crash/test_broker_stores.py": 60,
+    "tests/crash/test_broker_stores.py": 55,
+    "tests/crash/test_broker_faults.py": 50,
     "tests/documents/test_troubleshooting.py": 60,
     "tests/portal/test_portal_in_chromium.py": 60,
     "tests/conformance/foreign/test_javascript.py": 50,
@@ -50,12 +50,12 @@ SECONDS = {
     "tests/conformance/foreign/test_javascript_queues.py": 45,
     "tests/conformance/test_capture.py": 45,
     "src/hubweir/portal/tests/test_portal.py": 45,
-    "tests/crash/test_broker_clients.py": 40,
     "tests/conformance/test_raw_queues.py": 40,
     "tests/models/test_transaction.py": 40,
     "tests/simulation/test_damaged_stores.py": 40,
     "tests/capture/test_blob_capture.py": 40,
     "tests/conformance/test_azure_readers.py": 35,
+    "tests/crash/test_broker_clients.py": 30,
     "tests/conformance/test_azure_websocket.py": 35,
     "tests/conformance/foreign/test_rhea_queues.py": 35,
     "tests/simulation/test_capture_histories.py": 30,

@@ -3,9 +3,11 @@
 import { ServiceBusClient } from "@azure/service-bus";
 import { ended, say, sayError, sendUntilTold } from "./living.mjs";
 
-const { HUBWEIR_PLAIN, HUBWEIR_ENTITY } = process.env;
+const { HUBWEIR_PLAIN, HUBWEIR_ENTITY, HUBWEIR_TIMEOUT_S } = process.env;
 
-const client = new ServiceBusClient(HUBWEIR_PLAIN);
+const client = new ServiceBusClient(HUBWEIR_PLAIN, {
+  retryOptions: { timeoutInMs: Number(HUBWEIR_TIMEOUT_S) * 1_000 },
+});
 const subscription = client.createReceiver(HUBWEIR_ENTITY).subscribe({
   processMessage: async (message) => say({ came: message.body }), // behind this the client completes it
   processError: async ({ error, errorSource }) => sayError(errorSource, error),
