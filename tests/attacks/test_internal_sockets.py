@@ -22,7 +22,7 @@ from hubweir.broker.wire import encode_frame
 from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.testing.running_namespace import running_namespace
 
-BROKERS, NOBODY, WAIT_S = 2, 65_534, 10
+BROKERS, NOBODY, WAIT_S = 2, 65_534, 30
 FRAME = b"".join(bytes(part) for part in encode_frame(1, AskCounters()))
 # Says what came of a connection: refused by the folder, or how many bytes an answer had.
 TALK = """

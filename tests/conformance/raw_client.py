@@ -36,7 +36,7 @@ from hubweir.auth.shared_access_signature import make_token
 from hubweir.testing.frames import frame, sasl_start
 
 P = TypeVar("P")
-WAIT_S = 5.0
+WAIT_S = 30.0
 ROOT, KEY = "RootManageSharedAccessKey", "SAS_KEY_VALUE"
 
 

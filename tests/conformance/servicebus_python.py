@@ -18,7 +18,7 @@ from azure.servicebus import (
 from tests.conformance.conftest import Doors
 
 # So long a receive waits for its first message; one that is to find nothing gets QUIET_S.
-WAIT_S = 15.0
+WAIT_S = 40.0
 QUIET_S = 0.5
 # The shortest lock that there is, and what a test waits for its end.
 LOCK_MS = 5_000

@@ -16,7 +16,7 @@ from azure.eventhub.exceptions import AuthenticationError, EventHubError
 from tests.conformance.conftest import Doors
 
 T = TypeVar("T")
-WAIT_S = 20.0
+WAIT_S = 40.0
 
 
 def client_name(tls: bool) -> str:

@@ -23,7 +23,7 @@ from tests.conformance.conftest import Doors
 from tests.conformance.raw_client import RawClient, status_of
 from tests.conformance.ways import server_process
 
-WAIT_S = 15.0
+WAIT_S = 40.0
 KEYS = [("a", 0), ("pk1", 1), ("alphabet", 2), ("abcdefghijklm", 3), ("TEST1", 0), ("héllo", 1), ("漢字", 2)]
 
 

@@ -19,7 +19,7 @@ from tests.conformance.websocket_stream import WebSocketStream
 
 pytestmark = pytest.mark.conformance
 QUOTA = 10  # of the profile official-emulator
-SHARED_S = 0.5  # broker processes know of each other's connections, as they were 100 ms ago
+SHARED_S = 2.0  # broker processes know of each other's connections, as they were 100 ms ago; a busy machine is later
 
 
 @pytest.fixture

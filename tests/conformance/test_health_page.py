@@ -11,7 +11,7 @@ import pytest
 from tests.conformance.conftest import Doors
 
 pytestmark = pytest.mark.conformance
-WAIT_S = 10
+WAIT_S = 30
 
 
 @pytest.mark.sb(17)

@@ -19,7 +19,7 @@ from tests.conformance.raw_client import KEY, ROOT
 from tests.conformance.test_https import ATOM, ENTRY, SERVICE
 
 pytestmark = pytest.mark.conformance
-WAIT_S = 10
+WAIT_S = 30
 ANY = {"If-Match": "*"}
 UNLIMITED = "P10675199DT2H48M5.4775807S"
 INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.client("curl, HTTPS"),
     pytest.mark.skipif(shutil.which("curl") is None, reason="NOT RUN: curl is not installed"),
 ]
-CURL_S = 20
+CURL_S = 60
 ATOM = "http://www.w3.org/2005/Atom"
 SERVICE = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
 BATCH = "application/vnd.microsoft.servicebus.json"

@@ -141,7 +141,7 @@ def token(namespace: str, rule: str, *, host: str = "", path: str = "") -> str:
 
 def http(server: Server, host: str, method: str, path: str, auth: str, body: bytes = b"") -> tuple[int, bytes]:
     """Status and body of a request whose Host header says host."""
-    connection = HTTPConnection(server.host, server.port, timeout=10)
+    connection = HTTPConnection(server.host, server.port, timeout=30)
     try:
         connection.request(method, path, body, {"Host": host, "Authorization": auth})
         answer = connection.getresponse()
@@ -252,7 +252,7 @@ def test_throughput_units_of_one_namespace_leave_the_other_alone(server: Server)
     batch = json.dumps([{"Body": "e"}] * 900).encode()
     refused = dict.fromkeys(HOSTS, 0)
     for name, host in HOSTS.items():
-        connection = HTTPConnection(server.host, server.port, timeout=10)
+        connection = HTTPConnection(server.host, server.port, timeout=30)
         head = {"Host": host, "Authorization": token(name, "all")}
         head["Content-Type"] = "application/vnd.microsoft.servicebus.json"
         for _ in range(4):

@@ -31,7 +31,7 @@ def test_hub_of_profile_standard_has_twenty_groups_and_not_one_more(serve: Serve
         token = make_token("https://localhost/", "RootManageSharedAccessKey", "SAS_KEY_VALUE", int(time.time()) + 60)
         statuses = []
         for number in range(20):
-            with closing(HTTPConnection(namespace.host, namespace.port, timeout=10)) as connection:
+            with closing(HTTPConnection(namespace.host, namespace.port, timeout=30)) as connection:
                 connection.request("PUT", f"/grouped/consumergroups/g{number}", b"", {"Authorization": token})
                 statuses.append(connection.getresponse().status)
     # $Default is the first of the twenty.

@@ -17,7 +17,7 @@ from proton import Link, Message, SSLDomain  # noqa: E402  # only where the libr
 from proton.reactor import Filter, LinkOption  # noqa: E402
 from proton.utils import BlockingConnection, LinkDetached, SendException  # noqa: E402
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 EVENT = encode_message(EncodedMessage(body=DataBody((b"x",))))
 
 

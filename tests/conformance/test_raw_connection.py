@@ -203,7 +203,7 @@ def test_heartbeats_come_within_half_of_what_the_client_asks(
             client.forget()
             # A machine that is busy lets one come late, now and then: of three rounds one is as it must be.
             rounds = ([_gap_s(client) for _ in range(count)] for _ in range(3))
-            assert any(max(gaps) <= asked_s / 2 + 0.2 for gaps in rounds)
+            assert any(max(gaps) <= asked_s / 2 + 0.4 for gaps in rounds)
 
 
 def _gap_s(client: RawClient) -> float:

@@ -129,9 +129,12 @@ def test_a_rejection_whose_error_has_two_fields_leaves_a_send_without_an_end(
         sender = sender_to(client, queue)
         sending = threading.Thread(target=send, args=(sender,))
         sending.start()
+        limit = time.monotonic() + WAIT_S
+        while "callback failed: IndexError" not in caplog.text:
+            assert time.monotonic() < limit
+            time.sleep(0.05)
         sending.join(3 * TIMEOUT_S)
         assert sending.is_alive()
-        assert "callback failed: IndexError" in caplog.text
     sending.join(WAIT_S)
     assert len(raised) == 1
 
@@ -206,7 +209,7 @@ def test_a_settlement_that_nobody_answers_is_asked_for_once_more(measure: Callab
                 begun = time.monotonic()
                 with pytest.raises(MessageLockLostError):
                     receiver.complete_message(message)
-                assert wait_s <= time.monotonic() - begun < wait_s + 5
+                assert wait_s <= time.monotonic() - begun < wait_s + 30
                 assert quiet.was_asked
         with connected(doors) as client, client.get_queue_receiver("orders") as receiver:
             assert is_empty(receiver)

@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.client("curl, HTTPS"),
     pytest.mark.skipif(shutil.which("curl") is None, reason="NOT RUN: curl is not installed"),
 ]
-WAIT_S = 10
+WAIT_S = 30
 DATE = "%a, %d %b %Y %H:%M:%S GMT"
 Make = Callable[..., str]
 _numbers = itertools.count()

@@ -59,7 +59,7 @@ def test_an_operation_that_waits_for_the_disk_is_answered_in_the_time_that_it_na
     peek = {"from-sequence-number": Long(1), "message-count": Int(5)}
     with RawClient.connect((namespace.host, namespace.port)) as client:
         client.trusted()
-        assert ask(client, "orders", "peek-message", peek, **limit)[0] == 204
+        assert ask(client, "orders", "peek-message", peek)[0] == 204
         disk.answers.clear()
         began = time.monotonic()
         assert ask(client, "orders", "schedule-message", schedule, **limit)[:2] == (408, "com.microsoft:timeout")

@@ -6,7 +6,7 @@ import ssl
 
 from websocket import WebSocket, WebSocketConnectionClosedException, WebSocketTimeoutException, create_connection
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class WebSocketStream:
