@@ -1,8 +1,9 @@
 """Accepted connections on their way to another process of one service, before a byte of them is read.
 
 A process takes them on a Unix datagram socket: each datagram carries a connection, as a file descriptor (SCM_RIGHTS;
-unix(7), Linux). Where no process takes connections, or as many wait for it as the system lets wait
-(net.unix.max_dgram_qlen), a connection stays with the process that accepted it.
+unix(7), Linux). A connection stays with the process that accepted it where no process takes connections, where as many
+wait as the system lets wait (net.unix.max_dgram_qlen), and where what waits was passed TAKEN_WITHIN_S ago or earlier:
+that process is stalled, and a connection that was passed cannot be taken back.
 After a crash: connections that a process had not taken are reset, as those that it had; the path is there still, and
 nobody takes what is sent there.
 """
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 import array
 import asyncio
+import fcntl
 import logging
 import socket
 import struct
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,21 +25,47 @@ from hubweir.drivers.unix_socket import CREDENTIALS, is_trusted
 
 logger = logging.getLogger(__name__)
 
+# A process that is busy takes what was passed to it within a turn of its loop.
+TAKEN_WITHIN_S = 1.0
 _DESCRIPTOR = struct.Struct("i")
 _ONE = b"c"  # a datagram has to have a byte
 
 
-def pass_on(connection: socket.socket, path: Path) -> bool:
-    """Give a connection to the process that takes them on this path, and close it here; False: it is ours still."""
-    descriptor = array.array("i", [connection.fileno()])
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        sender.setblocking(False)
+class PassingOn:
+    """The way to the process that takes connections on a path, whichever that is at the time."""
+
+    def __init__(self, path: Path, time_s: Callable[[], float]) -> None:
+        """time_s: a monotonic clock. OSError when there is no file descriptor left for the way."""
+        self._path = str(path)
+        self._time_s = time_s
+        self._waits_since_s = 0.0  # where something waits: no earlier was all taken that had been passed
+        self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._sender.setblocking(False)
+
+    def pass_on(self, connection: socket.socket) -> bool:
+        """Give a connection to that process, and close it here; False: it is ours still."""
+        now_s = self._time_s()
+        if not self._something_waits():
+            self._waits_since_s = now_s
+        elif now_s - self._waits_since_s >= TAKEN_WITHIN_S:
+            return False
+        descriptor = array.array("i", [connection.fileno()])
         try:
-            sender.sendmsg([_ONE], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)], 0, str(path))
+            self._sender.sendmsg([_ONE], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)], 0, self._path)
         except OSError:  # nobody is there, or too many wait
             return False
-    connection.close()
-    return True
+        connection.close()
+        return True
+
+    def close(self) -> None:
+        """Pass no more; what was passed is taken still."""
+        self._sender.close()
+
+    def _something_waits(self) -> bool:
+        """The system counts what was sent until it is received, or its receiver is gone."""
+        waiting = array.array("i", [0])
+        fcntl.ioctl(self._sender, termios.TIOCOUTQ, waiting)
+        return waiting[0] > 0
 
 
 class PassedConnections:
@@ -67,26 +96,37 @@ class PassedConnections:
             return
         self._loop.remove_reader(self._socket)
         self._path.unlink(missing_ok=True)
-        self._take()
+        while self._take_one():
+            pass
         self._socket.close()
 
     def _take(self) -> None:
         for _ in range(ACCEPTS_A_TURN):
-            try:
-                _, messages, _, _ = self._socket.recvmsg(len(_ONE), self._room, socket.MSG_CMSG_CLOEXEC)
-            except (BlockingIOError, InterruptedError):
+            if not self._take_one():
                 return
-            connection, user = None, -1
-            for _, kind, data in messages:
-                if kind == socket.SCM_RIGHTS:
-                    connection = socket.socket(fileno=_DESCRIPTOR.unpack_from(data)[0])
-                elif kind == socket.SCM_CREDENTIALS:
-                    _, user, _ = CREDENTIALS.unpack_from(data)
-            if connection is None:
-                logger.error("a connection that another process passed is lost; raise the limit of open files")
-            elif not is_trusted(user):
-                logger.error("a connection on %s is closed: the process that passed it is of user %d", self._path, user)
-                connection.close()
-            else:
-                connection.setblocking(False)
-                self._on_passed(connection)
+
+    def _take_one(self) -> bool:
+        """Take what waits longest; False: nothing waits."""
+        try:
+            _, messages, _, _ = self._socket.recvmsg(len(_ONE), self._room, socket.MSG_CMSG_CLOEXEC)
+        except (BlockingIOError, InterruptedError):
+            return False
+        connections, user = [], -1
+        for _, kind, data in messages:
+            if kind == socket.SCM_RIGHTS:  # room for one may be room for two, by its alignment
+                connections = [socket.socket(fileno=descriptor) for (descriptor,) in _DESCRIPTOR.iter_unpack(data)]
+            elif kind == socket.SCM_CREDENTIALS:
+                _, user, _ = CREDENTIALS.unpack_from(data)
+        if not is_trusted(user):
+            logger.error("a connection on %s is closed: the process that passed it is of user %d", self._path, user)
+        elif len(connections) == 1:
+            connection = connections.pop()
+            connection.setblocking(False)
+            self._on_passed(connection)
+        elif connections:
+            logger.error("connections on %s are closed: a process passes one at a time", self._path)
+        else:
+            logger.error("a connection that another process passed is lost; raise the limit of open files")
+        for connection in connections:
+            connection.close()
+        return True

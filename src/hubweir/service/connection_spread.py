@@ -12,25 +12,34 @@ import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hubweir.drivers.passed_connections import pass_on
+from hubweir.drivers.passed_connections import PassingOn
 
 
 class ConnectionSpread:
     """Of one process. own: its place among `paths`, on which all processes take connections."""
 
-    def __init__(self, paths: Sequence[Path], own: int, adopt: Callable[[socket.socket], None]) -> None:
-        """adopt: takes a connection that stays here."""
-        self._paths = paths
-        self._own = own
+    def __init__(
+        self, paths: Sequence[Path], own: int, adopt: Callable[[socket.socket], None], time_s: Callable[[], float]
+    ) -> None:
+        """adopt: takes a connection that stays here. time_s: a monotonic clock."""
+        self._ways = [None if index == own else PassingOn(path, time_s) for index, path in enumerate(paths)]
         self._adopt = adopt
         self._next = own
 
     def accepted(self, connection: socket.socket) -> None:
         """Keep a connection, or pass it on, whosever turn it is."""
-        turn, count = self._next, len(self._paths)
+        turn, count = self._next, len(self._ways)
         self._next = (turn + 1) % count
-        for index in ((turn + step) % count for step in range(count)):
-            if index == self._own or pass_on(connection, self._paths[index]):
-                break
-        if index == self._own:
-            self._adopt(connection)
+        for step in range(count):
+            way = self._ways[(turn + step) % count]
+            if way is None:  # it is this process's turn
+                self._adopt(connection)
+                return
+            if way.pass_on(connection):
+                return
+
+    def close(self) -> None:
+        """Pass no more on."""
+        for way in self._ways:
+            if way is not None:
+                way.close()

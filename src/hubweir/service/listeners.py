@@ -59,6 +59,7 @@ class Listeners:
         self._connections = connections
         self._drivers = drivers
         self._portal = None if portal_samples is None else PortalOnDemand(process, portal_samples)
+        self._spread: ConnectionSpread | None = None
         self._passed: PassedConnections | None = None
         portal = None if self._portal is None else self._portal.answer
         self._http = HttpDriver(Application(process, is_ready, portal, metrics), amqp=new_connection, limits=settings)
@@ -90,10 +91,11 @@ class Listeners:
 
         paths: on which the processes take connections from each other, this one on that of the place `own`.
         """
-        spread = ConnectionSpread(paths, own, self._switch.adopt)
-        self._passed = PassedConnections(paths[own], self._switch.adopt, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        self._spread = ConnectionSpread(paths, own, self._switch.adopt, loop.time)
+        self._passed = PassedConnections(paths[own], self._switch.adopt, loop)
         for host, port in addresses:
-            self._switch.listen(host, port, share=spread.accepted)
+            self._switch.listen(host, port, share=self._spread.accepted)
 
     def broker_gone(self, broker: BrokerClient) -> None:
         """Tell connections of a broker that went away."""
@@ -124,6 +126,8 @@ class Listeners:
     async def close(self, *, grace_ms: int) -> None:
         """Take no more peers and end those that are there. grace_ms: for what they sent to be settled."""
         self._switch.stop_listening()
+        if self._spread is not None:
+            self._spread.close()
         if self._passed is not None:
             self._passed.close()
         await self._drivers.end(

@@ -1,6 +1,7 @@
 """Whoever accepts connections gives them to all processes in turn: the real sockets of some processes on one loop."""
 
 import asyncio
+import os
 import socket
 from collections import Counter
 from functools import partial
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hubweir.drivers.passed_connections import PassedConnections
+from hubweir.drivers.passed_connections import TAKEN_WITHIN_S, PassedConnections
 from hubweir.service.connection_spread import ConnectionSpread
 
 
@@ -19,7 +20,11 @@ class Processes:
         self.paths = [folder / str(index) for index in range(count)]
         self.has: Counter[int] = Counter()
         self.inboxes = {index: self._inbox(index) for index in range(count)}
-        self.spreads = [ConnectionSpread(self.paths, index, partial(self._came, index)) for index in range(count)]
+        self.now_s = 0.0
+        self.spreads = [
+            ConnectionSpread(self.paths, index, partial(self._came, index), lambda: self.now_s)
+            for index in range(count)
+        ]
 
     def _inbox(self, index: int) -> PassedConnections:
         return PassedConnections(self.paths[index], partial(self._came, index), asyncio.get_running_loop())
@@ -40,6 +45,8 @@ class Processes:
             assert ours.fileno() == -1
 
     def close(self) -> None:
+        for spread in self.spreads:
+            spread.close()
         for inbox in self.inboxes.values():
             inbox.close()
 
@@ -82,3 +89,33 @@ def test_what_is_for_a_process_that_is_away_the_next_one_gets_and_at_last_whoeve
         processes.close()
 
     asyncio.run(scenario())
+
+
+def test_a_process_that_stalls_gets_what_came_in_one_time_and_the_next_one_its_part_of_the_rest(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        processes = Processes(tmp_path, 3)
+        processes.inboxes.pop(1).close()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stalled, socket.socket() as waits:
+            stalled.bind(str(processes.paths[1]))
+            processes.spreads[0].accepted(waits)  # this process's own turn
+            held, client = socket.socketpair()
+            processes.spreads[0].accepted(held)
+            client.setblocking(False)
+            with client, pytest.raises(BlockingIOError):
+                client.recv(1)  # it waits at the process that stalls
+            await processes.accept(0, 1)
+            processes.now_s += TAKEN_WITHIN_S
+            processes.has.clear()
+            await processes.accept(0, 6)
+            assert processes.has == {0: 2, 2: 4}
+        processes.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_spread_that_is_closed_has_let_its_file_descriptors_go(tmp_path: Path) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    spread = ConnectionSpread([tmp_path / str(index) for index in range(4)], 1, lambda _: None, lambda: 0.0)
+    assert len(set(os.listdir("/proc/self/fd")) - before) == 3
+    spread.close()
+    assert set(os.listdir("/proc/self/fd")) == before
