@@ -138,6 +138,10 @@ def test_a_condition_travels_as_its_symbol_and_one_that_is_none_is_refused() -> 
     head, body = sent(1, Refusal(NOT_FOUND, "gone"))
     with pytest.raises(DecodeError, match="amqp:not-fount"):
         decode_answer(memoryview(bytes(head).replace(b"amqp:not-found", b"amqp:not-fount")), body)
+    for broken in (7, None, [], {}):
+        with pytest.raises(DecodeError, match="Expected `str`"):
+            decode_answer(frame_of(Refusal.number, broken, "gone", True), bytearray())
+    assert decode_answer(frame_of(Refusal.number, "amqp:not-found", "gone", True), bytearray())[1] == refusal
 
 
 def test_types_come_back_too_and_runs_are_owned_where_they_are_written_to() -> None:
