@@ -12,7 +12,6 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from hubweir.broker.commands.command import Answer, Command, Push
@@ -52,15 +51,18 @@ class RemoteBroker:
         self._try()
 
     async def stop(self) -> None:
-        """End the stream and try no more. What was not answered is refused as not known."""
+        """End the stream and try no more. What was not answered is refused as not known, END_S later at the latest."""
         self._is_stopped = True
         if self._retry is not None:
             self._retry.cancel()
         await self._tasks.stop()
         self._stream.close()
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(END_S):
                 await self._ended.wait()
+        except TimeoutError:  # the other end takes nothing, and a stream that is closed sends first what waits
+            self._stream.abort()
+            await self._ended.wait()
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
         """Send a command; on_answer is called once, maybe before this returns when it cannot be sent."""
@@ -100,13 +102,9 @@ class RemoteBroker:
         try:
             await connect(connection, stream.driver)
         except OSError as error:
-            connection.close()
             logger.info("no stream to %s: %s", self._path.name, error)
             self._try_later()
             return
-        except asyncio.CancelledError:
-            connection.close()
-            raise
         if not stream.is_up:
             return  # it has ended already, and the next try is planned
         self._stream = stream

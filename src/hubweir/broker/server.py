@@ -1,7 +1,7 @@
 """A broker behind a byte stream: frames in, commands run, answers and pushes out as frames.
 
-One peer is one gateway process. Bounds: at most INBOX_COMMANDS commands and INBOX_BYTES bytes of runs are under way
-for a peer; above that, or while the peer does not take its answers, its stream is not read. Reads are not counted:
+One peer is one gateway process. Bounds: at most INBOX_COMMANDS commands and INBOX_BYTES bytes of their frames are under
+way for a peer; above that, or while the peer does not take its answers, its stream is not read. Reads are not counted:
 there is one a reader, they wait long, and counting them could keep out the very commands that would end them.
 What a peer sends in a run is checked against the run's own checksums before the broker sees it. The end of the
 stream, from either side, closes the readers and producers of every process that spoke over it.
@@ -110,6 +110,11 @@ class BrokerServer:
         if self._driver is not None:
             self._driver.close()
 
+    def abort(self) -> None:
+        """End the stream now."""
+        if self._driver is not None:
+            self._driver.abort()
+
     # What the driver calls
 
     def on_frame(self, head: memoryview, body: bytearray) -> None:
@@ -121,7 +126,7 @@ class BrokerServer:
             self._broker.submit(command, lambda answer: self._send(request_id, answer))
             return
         run: bytearray | None = getattr(command, "run", None)
-        size = 0 if run is None else len(run)
+        size = len(head) + len(body)
         self._commands += 1
         self._bytes += size
         self._balance()

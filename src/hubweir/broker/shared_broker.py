@@ -10,7 +10,6 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from hubweir.broker.commands.command import Push
@@ -62,17 +61,18 @@ class SharedBroker:
                 server.close()
 
     async def close(self) -> None:
-        """Take no more streams and end those that are there, after what waits to be sent."""
+        """Take no more streams and end those that are there: after what waits to be sent, END_S later at the latest."""
         self._stop_listening()
         await self._tasks.stop()
-        self._changed.clear()
         for server in tuple(self._servers):
             server.close()
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(END_S):
-                while self._servers:
-                    await self._changed.wait()
-                    self._changed.clear()
+                await self._all_gone()
+        except TimeoutError:
+            for server in tuple(self._servers):
+                server.abort()
+            await self._all_gone()
 
     # Inside
 
@@ -101,6 +101,11 @@ class SharedBroker:
         else:
             if self._listener is None:
                 server.close()  # it was accepted before this left
+
+    async def _all_gone(self) -> None:
+        while self._servers:
+            self._changed.clear()
+            await self._changed.wait()
 
     def _gone(self, server: BrokerServer) -> None:
         self._servers.pop(server, None)

@@ -76,9 +76,14 @@ class SocketBroker:
         self._on_push = on_push
 
     def close(self) -> None:
-        """End the stream."""
+        """End the stream after what waits to be sent."""
         if self._driver is not None:
             self._driver.close()
+
+    def abort(self) -> None:
+        """End the stream now."""
+        if self._driver is not None:
+            self._driver.abort()
 
     # What the driver calls
 

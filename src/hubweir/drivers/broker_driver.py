@@ -190,7 +190,14 @@ class _LargeFrame:
 
 
 async def connect(connection: socket.socket, make_driver: Callable[[], BrokerDriver]) -> BrokerDriver:
-    """Put a driver on a connected, non-blocking Unix socket (one end of a pair, or an accepted one)."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
-    _, driver = await asyncio.get_running_loop().create_unix_connection(make_driver, sock=connection)
+    """Put a driver on a connected, non-blocking Unix socket (one end of a pair, or an accepted one).
+
+    The socket is closed when that fails, with OSError, or is cancelled.
+    """
+    try:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+        _, driver = await asyncio.get_running_loop().create_unix_connection(make_driver, sock=connection)
+    except BaseException:
+        connection.close()
+        raise
     return driver

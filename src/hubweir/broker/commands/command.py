@@ -29,7 +29,7 @@ from hubweir.messaging_store.log import Durability
 class Cost(Enum):
     """Which limits a command falls under while it is not answered."""
 
-    PLACE = "a place among the commands that may be under way, on both sides; the bytes of its run, if it has one, too"
+    PLACE = "a place among the commands that may be under way, on both sides; its bytes, too"
     WAIT = "no place: a reader has one at a time and waits long, and a place each would keep all other commands out"
     END = "a place at the broker, none where it is asked: refused, it would leave something open for ever"
 

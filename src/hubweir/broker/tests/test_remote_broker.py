@@ -4,11 +4,16 @@ Two of these ends are in one process here; what is between them is a real Unix s
 """
 
 import asyncio
+import socket
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hubweir.broker import remote_broker
 from hubweir.broker.commands.command import Answer, Command, Owner, Push
+from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done, Refusal
 from hubweir.broker.commands.reader import CloseReader, OpenReader, ReaderClosed, ReaderOpened
 from hubweir.broker.remote_broker import FIRST_RETRY_MS, LAST_RETRY_MS, RemoteBroker
@@ -16,6 +21,7 @@ from hubweir.broker.shared_broker import SharedBroker
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.errors import LINK_STOLEN, STORE_OFFLINE, TIMED_OUT
 from hubweir.event_hub.event_position import EARLIEST
+from hubweir.limits import MIB
 from hubweir.testing.memory_files import MemoryFiles
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -249,6 +255,31 @@ def test_when_it_is_stopped_nothing_is_tried_again(run: Run, tmp_path: Path) -> 
         await until(lambda: not world.way.is_up)
         await asyncio.sleep(3 * FIRST_RETRY_MS / 1000)
         assert world.seen == [True, False]
+        await world.close()
+
+    run(scenario())
+
+
+def test_what_a_stalled_process_never_took_is_refused_when_it_is_stopped(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream ends once all that waits is sent, and such a process takes nothing."""
+    monkeypatch.setattr(remote_broker, "END_S", 0.1)
+
+    async def scenario() -> None:
+        world = World(tmp_path)
+        with socket.socket(socket.AF_UNIX) as stalled:
+            stalled.bind(str(world.path))
+            stalled.listen()
+            world.way.start()
+            await until(lambda: world.way.is_up)
+            answers = world.submit(AppendEvents("a", bytearray(8 * MIB)))  # more than the system takes
+            async with asyncio.timeout(10):
+                await world.way.stop()
+        [refusal] = answers
+        assert isinstance(refusal, Refusal)
+        assert (refusal.condition, refusal.known) == (TIMED_OUT, False)
+        assert world.seen == [True, refusal, False]
         await world.close()
 
     run(scenario())

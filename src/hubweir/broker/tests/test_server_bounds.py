@@ -3,12 +3,13 @@
 from typing import Any
 
 from hubweir.broker.commands.command import Owner
-from hubweir.broker.commands.partition import AppendEvents
+from hubweir.broker.commands.partition import AppendEvents, CreatePartition
 from hubweir.broker.commands.reader import OpenReader, ReaderClosed
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.tests.test_server import sealed
 from hubweir.errors import NOT_FOUND
 from hubweir.event_hub.event_position import EARLIEST
+from hubweir.messaging_store.log import Durability
 from hubweir.testing.broker_frames import sent
 
 
@@ -41,6 +42,15 @@ def test_runs_under_way_are_bounded_by_their_bytes_too(bench: Any) -> None:
     assert spy.calls == ["pause"] and server.commands_under_way == 3
     bench.log.complete()
     assert spy.calls == ["pause", "resume"] and server.commands_under_way == 0
+
+
+def test_what_a_command_has_in_its_head_counts_too(bench: Any) -> None:
+    """Tokens of locks and states of sessions are no part of a run."""
+    named = sent(1, CreatePartition("b", "hub", "0", Durability.DURABLE, 1, "n" * 1_000))
+    server = BrokerServer(bench.broker, inbox_bytes=1_000)
+    spy = Spy(server)
+    server.on_frame(*named)
+    assert spy.calls[:1] == ["pause"]
 
 
 def test_a_push_behind_the_end_of_the_stream_goes_nowhere(bench: Any) -> None:

@@ -7,19 +7,55 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from hubweir.broker.commands.command import Answer, Command, Push
-from hubweir.broker.commands.process import Done
+import pytest
+
+from hubweir.broker import shared_broker
+from hubweir.broker.commands.command import Answer, Command, Owner, Push
+from hubweir.broker.commands.process import CloseOwner, Done
+from hubweir.broker.commands.reader import OpenReader, ReaderClosed
 from hubweir.broker.shared_broker import SharedBroker
+from hubweir.broker.wire import encode_frame
+from hubweir.drivers.unix_socket import connect_unix
+from hubweir.errors import LINK_STOLEN
+from hubweir.event_hub.event_position import EARLIEST
 from hubweir.testing.event_loops import run_on
 
 
 class Target:
-    """Does whatever it is asked."""
+    """Does whatever it is asked, and keeps that."""
 
-    on_push: Callable[[Push], None] | None = None
+    def __init__(self) -> None:
+        self.on_push: Callable[[Push], None] | None = None
+        self.asked: list[Command] = []
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
+        self.asked.append(command)
         on_answer(Done())
+
+
+def test_a_peer_that_takes_nothing_is_let_go_and_what_its_process_had_open_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits to be sent would else keep the stream of a stalled process for as long as that is there."""
+    monkeypatch.setattr(shared_broker, "END_S", 0.1)
+
+    async def scenario() -> None:
+        target = Target()
+        shared = SharedBroker(target)
+        shared.serve(tmp_path / "broker-1.sock")
+        with connect_unix(tmp_path / "broker-1.sock") as stalled:
+            stalled.send(b"".join(encode_frame(1, OpenReader("a", Owner(7, 1), "g", EARLIEST, None, "me"))))
+            while not target.asked:
+                await asyncio.sleep(0.001)
+            push = ReaderClosed(Owner(7, 1), "a", 1, LINK_STOLEN, "x" * 1_000_000)
+            assert target.on_push is not None
+            for _ in range(8):  # more than the system takes for another process
+                target.on_push(push)
+            async with asyncio.timeout(10):
+                await shared.close()
+            assert target.asked[-1] == CloseOwner(Owner(7, -1))
+
+    run_on("asyncio", scenario())
 
 
 def test_a_stream_that_was_accepted_as_the_broker_left_is_ended(tmp_path: Path) -> None:

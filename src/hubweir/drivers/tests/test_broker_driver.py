@@ -184,3 +184,17 @@ def test_a_peer_that_does_not_read_pauses_writing_and_reading_it_resumes(run: Ru
         await receiver.closed.wait()
 
     run(scenario())
+
+
+def test_a_socket_that_gets_no_driver_is_closed(run: Run) -> None:
+    def refused() -> BrokerDriver:
+        raise OSError("planted")
+
+    async def scenario() -> None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with theirs, pytest.raises(OSError, match="planted"):
+            await connect(ours, refused)
+        assert ours.fileno() == -1
+
+    run(scenario())
