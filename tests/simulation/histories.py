@@ -5,6 +5,7 @@ A failure names its seed or its call, so that it can be played alone.
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -28,10 +29,15 @@ def named(seed: int) -> Iterator[None]:
 
 
 def expect_enough_met(plans: Sequence[Plan], faults: Iterable[Fault], least_share: float) -> None:
-    """Of the faults that histories plan so many happen, or the histories are gentler than they look."""
+    """Of the faults that histories plan so many happen, or the histories are gentler than they look.
+
+    Of a few that are planned, chance takes some away: the square root of their number is allowed for it.
+    """
     for fault in sorted(set(faults), key=lambda fault: fault.name):
         met = [plan.fired > 0 for plan in plans if plan.fault is fault]
-        assert sum(met) > least_share * len(met), f"{fault}: {sum(met)} of {len(met)} planned faults were met"
+        assert sum(met) > least_share * len(met) - math.sqrt(len(met)), (
+            f"{fault}: {sum(met)} of {len(met)} planned faults were met"
+        )
 
 
 def expect_the_same_elsewhere(here: list[str], code: str, *, hash_seeds: Sequence[str] = ("4711",)) -> None:

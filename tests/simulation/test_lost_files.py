@@ -139,10 +139,12 @@ def play(seed: int) -> str:
 
 
 def test_what_is_lost_is_told_and_what_is_not_is_there(first_seed: int, measure: Callable[[int], int]) -> None:
-    count = measure(2_000) // (10 if which() == "pure" else 1)
+    count = measure(4_000) // (10 if which() == "pure" else 1)
     lost = [play(seed) for seed in range(first_seed, first_seed + count)]
     segments = sum(path.endswith(SEGMENT_SUFFIX) for path in lost)
-    assert min(segments, lost.count(FOLDER), lost.count("")) > count / 50, "too few of each kind"
+    # A folder is lost in one history of fifteen: in 200 of them it is none once in a million runs.
+    least = count / 50 if count >= 1_000 else 1 if count >= 200 else 0
+    assert min(segments, lost.count(FOLDER), lost.count("")) >= least, "too few of each kind"
 
 
 # The control arm: what would be wrong is found.
