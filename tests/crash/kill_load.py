@@ -6,6 +6,8 @@ import asyncio
 import random
 from collections.abc import Callable
 
+from waits import first
+
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch
 from hubweir.client.management import Management
@@ -44,11 +46,15 @@ class Load:
     async def write(
         self, seconds: float, end: Callable[[], None], *, until: Callable[[], bool] = lambda: False
     ) -> None:
-        """Write to all partitions for so long, or until the server ended by itself; then call end, which ends it."""
+        """Write to all partitions until one has accepted something, and for so long behind that, or until the server
+        ended by itself; then call end, which ends it.
+        """
+        loop, before = asyncio.get_running_loop(), self._accepted_count()
         connection = await Connection.open(self._target)
         writers = [asyncio.ensure_future(self._write_to(connection, history)) for history in self.histories]
-        limit = asyncio.get_running_loop().time() + seconds
-        while asyncio.get_running_loop().time() < limit and not until():
+        await first(lambda: self._accepted_count() > before or until(), WAIT_S)
+        limit = loop.time() + seconds
+        while loop.time() < limit and not until():
             await asyncio.sleep(min(0.01, seconds))
         await asyncio.to_thread(end)
         await asyncio.wait_for(asyncio.gather(*writers), WAIT_S)
@@ -87,6 +93,9 @@ class Load:
         finally:
             await connection.close()
         return wrong
+
+    def _accepted_count(self) -> int:
+        return sum(len(history.accepted) for history in self.histories)
 
     async def _write_to(self, connection: Connection, history: PartitionHistory) -> None:
         """Keep some batches in flight until the connection is gone."""

@@ -12,6 +12,8 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from waits import first
+
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
 from hubweir.client.message_run import MessageRun, ReceivedMessage
@@ -71,14 +73,17 @@ class MessageLoad:
             administration.create(EntityType.SUBSCRIPTION, f"{NEWS}/Subscriptions/{name}", COMMON)
 
     async def live(self, seconds: float, end: Callable[[], None]) -> None:
-        """All clients for so long; then call end, which ends the server. Raises what a history found."""
-        self._is_ending = False
+        """All clients until one message is settled, and for so long behind that; then call end, which ends the server.
+        Raises what a history found.
+        """
+        self._is_ending, before = False, self.counts["settled"]
         async with self._client() as client:
             works = [self._send(client, JOBS), self._send(client, JOBS), self._send(client, TURNS)]
             works += [self._send(client, NEWS), self._schedule(client)]
             works += [self._receive(client, path) for path in [JOBS, *self.histories] if path != TURNS]
             works += [self._hold(client), self._hold(client)]
             tasks = [asyncio.ensure_future(self._until_the_end(work)) for work in works]
+            await first(lambda: self.counts["settled"] > before, WAIT_S)
             await asyncio.sleep(seconds)
             self._is_ending = True
             await asyncio.to_thread(end)

@@ -150,7 +150,7 @@ def test_a_hub_made_again_under_load_keeps_its_own_events_and_no_others(
             server.kill9()
     finally:
         server.kill9()
-    assert hubs.generation > kills and sum(map(len, hubs.accepted.values())) > 10 * kills, "nothing was tested"
+    assert hubs.generation >= kills and sum(map(len, hubs.accepted.values())) > kills, "nothing was tested"
 
 
 # The control arm: what would be wrong is found.

@@ -69,7 +69,7 @@ def test_nothing_accepted_is_lost_over_many_kills(
         f"read; ready again in {starts[len(starts) // 2]:.2f} s (median), {starts[-1]:.2f} s (longest)"
     )
     # A run that tested nothing must not be green.
-    assert accepted >= 10 * kills
+    assert accepted > PARTITIONS * kills  # so many are written when it is read
     assert load.unknown > 0
 
 

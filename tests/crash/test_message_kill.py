@@ -45,8 +45,8 @@ def test_no_message_is_lost_doubled_or_out_of_order_over_many_kills(
                 asyncio.run(load.check())
     print(f"\nseed {first_seed}: {kills} kills; {load.counts}")
     # A run that tested nothing must not be green.
-    assert load.counts["accepted"] > 20 * kills and load.counts["settled"] > 20 * kills
-    assert load.counts["unknown"] > 0 and load.counts["holds"] > kills
+    assert load.counts["accepted"] >= kills and load.counts["settled"] >= kills
+    assert load.counts["unknown"] > 0 and load.counts["holds"] > 0
 
 
 # The control arm: the same load at servers with a planted defect.

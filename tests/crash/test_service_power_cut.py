@@ -152,7 +152,7 @@ def test_what_clients_were_told_survives_power_cuts_of_the_service(
             wrong = service.life()
             assert not wrong, f"seed {seed}, cut {first} and later: {wrong[:5]}"
         accepted += service.accepted
-    assert accepted > 5 * cuts, "publishers hardly wrote: nothing was tested"
+    assert accepted >= cuts, "publishers hardly wrote: nothing was tested"
 
 
 def test_what_a_life_finds_wrong_is_told_though_it_ends_without_a_cut(

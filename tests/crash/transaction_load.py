@@ -12,6 +12,8 @@ import random
 import time
 from collections.abc import Callable
 
+from waits import first
+
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
 from hubweir.client.queue_client import QueueClient
@@ -52,11 +54,14 @@ class TransactionLoad:
             await client.sender("one").send(*(token_body(token, 0) for token in range(TOKENS)))
 
     async def live(self, seconds: float, end: Callable[[], None]) -> None:
-        """All clients for so long; then call end, which ends the server. Raises what the ledger found."""
-        self._is_ending = False
+        """All clients until one transaction is committed, and for so long behind that; then call end, which ends the
+        server. Raises what the ledger found.
+        """
+        self._is_ending, before = False, self.counts["committed"]
         async with self._client() as client, self._client() as another:
             works = [self._until_the_end(each, place) for place in PLACES for each in (client, another)]
             tasks = [asyncio.ensure_future(work) for work in works]
+            await first(lambda: self.counts["committed"] > before, WAIT_S)
             await asyncio.sleep(seconds)
             self._is_ending = True
             await asyncio.to_thread(end)

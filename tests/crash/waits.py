@@ -1,0 +1,13 @@
+"""What the loads of kill tests wait for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+async def first(holds: Callable[[], bool], seconds: float) -> None:
+    """Wait until this is so, and no longer than seconds: a test that counts says what did not come."""
+    limit = asyncio.get_running_loop().time() + seconds
+    while not holds() and asyncio.get_running_loop().time() < limit:
+        await asyncio.sleep(0.001)
