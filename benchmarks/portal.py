@@ -36,7 +36,8 @@ PATIENCE_S = 60.0
 SCRAPES = 5  # the first makes the heads of all lines, which are kept
 PAGES = (
     "", "event-hubs", "queues", "queues?search=queue-9", "entity/hub-1", "entity/queue-0", "readers/hub-1",
-    "events/hub-1", "messages/queue-0", "scale", "charts", "policies", "alarms",
+    "events/hub-1", "messages/queue-0", "scale", "charts", "policies", "alarms", "connections",
+    "connections?page=200",
 )  # fmt: skip
 _OPEN = b"\x00\x53\x10\xc0\x08\x01\xa1\x05bench"  # a performative with a container id and nothing else
 HELLO = b"AMQP\x00\x01\x00\x00" + struct.pack(">IBBH", 8 + len(_OPEN), 2, 0, 0) + _OPEN

@@ -33,7 +33,7 @@ PAGES = (
     "messages/kitchen?part=dead-letters", "send/orders", "send/kitchen", "readers/orders", "charts",
     "entity-charts/kitchen", "events/orders?follow=on", "entity/news/Subscriptions/all",
     "rules/news/Subscriptions/all", "rule/news/Subscriptions/all", "rule/news/Subscriptions/all?rule=$Default",
-    "messages/news/Subscriptions/all",
+    "messages/news/Subscriptions/all", "connections",
 )  # fmt: skip
 
 

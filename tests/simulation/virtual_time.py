@@ -121,7 +121,7 @@ class VirtualTransport(asyncio.Transport):
 class Wire(VirtualTransport):
     """The client's transport, and what the gateway's host takes for its driver."""
 
-    peer_certificate, is_private, unwritten_bytes = None, True, 0
+    peer_certificate, is_private, is_tls, unwritten_bytes = None, True, False, 0
 
     def __init__(self, loop: VirtualLoop, protocol: Any) -> None:
         super().__init__()

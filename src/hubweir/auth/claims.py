@@ -35,6 +35,7 @@ GRACE_MS = 5_000
 FOR_EVER = 2**63 - 1  # the end of what has none
 # The two kinds of token that a claim may rest on.
 Token = SharedAccessSignature | JsonWebToken
+ISSUED = "JSON Web Token"  # in the place of a rule's name
 # The scope of what SASL proved: the whole namespace.
 EVERYTHING = Scope("", ())
 
@@ -63,6 +64,14 @@ class Claims:
     def is_empty(self) -> bool:
         """True while this connection has proved nothing."""
         return not self._by_path and self._grant is None
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that they rest on, each once; what an issuer signed has none, and counts as one more."""
+        tokens = (claim.token for claim in self._by_path.values())
+        named = [each.rule_name if isinstance(each, SharedAccessSignature) else ISSUED for each in tokens]
+        granted = [] if self._grant is None else [self._grant.rule.name]
+        return tuple(dict.fromkeys([*granted, *named]))
 
     def put(self, audience: Scope, verified: VerifiedToken[Token]) -> None:
         """Take a verified token for an audience.

@@ -127,10 +127,12 @@ class AmqpDriver(asyncio.BufferedProtocol):
     @property
     def is_private(self) -> bool:
         """True when no other machine can read what is said here: there is TLS, or the peer is on this machine."""
-        transport = self._transport
-        return transport is not None and (
-            transport.get_extra_info("ssl_object") is not None or is_local(transport.get_extra_info("peername"))
-        )
+        return self.is_tls or (self._transport is not None and is_local(self._transport.get_extra_info("peername")))
+
+    @property
+    def is_tls(self) -> bool:
+        """True when the peer came over TLS, and is there."""
+        return self._transport is not None and self._transport.get_extra_info("ssl_object") is not None
 
     @property
     def writing_paused(self) -> bool:

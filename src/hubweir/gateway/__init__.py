@@ -10,7 +10,8 @@ fragment_turn.py brings what has no key to one that is up; fragment_shares.py so
 authorization.py checks tokens. catalog_keeper.py makes every change of the catalog, and entity_logs.py says what
 brokers do for it; idle_deletions.py deletes what nobody used for long, by entity_uses.py. forwarder.py moves messages
 that are forwarded, and transfer_parts.py says which go to which of several fragments. management_view.py shows hubs,
-entity_counts.py what queues, topics and subscriptions hold, status.py how all of it is, reading.py who reads hubs.
+entity_counts.py what queues, topics and subscriptions hold, status.py how all of it is, reading.py who reads hubs,
+connections.py who is connected.
 namespace_management.py is what makes and deletes namespaces, rule_management.py changes authorization rules,
 subscription_rule_management.py the rules of subscriptions. namespace_units.py applies throughput units. byte_budget.py
 limits what peers have sent and was not answered, held_runs.py what was read and not sent, receive_slots.py receives

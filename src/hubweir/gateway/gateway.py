@@ -8,13 +8,15 @@ another.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Protocol
 
 from hubweir.alarms import Alarms
 from hubweir.auth.shared_access_signature import SharedAccessSignature
-from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.broker_process import ConnectionTold, ProcessCommand
+from hubweir.broker.commands.command import Answer, Owner
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.counters import Counters
@@ -58,6 +60,8 @@ from hubweir.namespace.host_names import HostNames
 from hubweir.namespace.messaging_description import MessagingDescription, storage_of
 
 EndLink = Callable[[ServiceError], None]
+# Asks another process of the service, by its index; None: it does not answer in time.
+AskOther = Callable[[int, ProcessCommand], Awaitable[Answer | None]]
 # To end a link takes 40 us, and a hub may have thousands.
 ENDED_AT_ONCE = 64
 
@@ -75,6 +79,9 @@ class GatewayConnection(Protocol):
 
     def close(self, error: ServiceError) -> None:
         """End the connection with an error."""
+
+    def told(self) -> ConnectionTold:
+        """How it is, for people who ask."""
 
 
 class SharedProcess(Protocol):
@@ -95,6 +102,8 @@ class SharedProcess(Protocol):
     clock: ServiceClock | None
     tracer: Tracer | None
     processes: int
+    index: int
+    ask_other: AskOther
     gateways: list[Gateway]
     namespaces: NamespaceManagement | None
 
@@ -212,6 +221,10 @@ class Gateway:
     def connection_left(self, connection: GatewayConnection) -> None:
         """A connection is over, or another namespace's."""
         self._connections.pop(connection.owner.connection, None)
+
+    def told_connections(self, skipped: int, count: int) -> tuple[ConnectionTold, ...]:
+        """Some of this process's, the oldest first."""
+        return tuple(each.told() for each in islice(self._connections.values(), skipped, skipped + count))
 
     def lead_here(self, hosts: HostNames) -> None:
         """Other hosts lead here from now on: namespaces came or went."""

@@ -17,12 +17,14 @@ from hubweir.alarms import Alarms
 from hubweir.auth.refusal import AuthRefused
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signature
+from hubweir.broker.commands.broker_process import ProcessCommand
+from hubweir.broker.commands.command import Answer
 from hubweir.counters import Counters
 from hubweir.drivers.service_clock import ServiceClock
 from hubweir.env import Env
 from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
-from hubweir.gateway.gateway import Gateway, SharedProcess
+from hubweir.gateway.gateway import AskOther, Gateway, SharedProcess
 from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.namespace_management import NamespaceManagement
 from hubweir.gateway.receive_slots import ReceiveSlots
@@ -40,6 +42,10 @@ from hubweir.namespace.topic_description import TopicDescription
 LARGE_TURNS_BYTES = 16 * 1024 * 1024
 # Of rules that hold for a whole namespace.
 _EVERYWHERE = Scope("", ())
+
+
+async def _nobody(index: int, command: ProcessCommand) -> Answer | None:
+    return None
 
 
 class GatewayProcess(SharedProcess):
@@ -78,6 +84,8 @@ class GatewayProcess(SharedProcess):
         # Of the service, which a test may set forward; None: there are several processes, each with one of its own.
         self.clock: ServiceClock | None = None
         self.processes = 1  # of the service, with this one: that of store i is i modulo their number
+        self.index = 0  # of this one among them
+        self.ask_other: AskOther = _nobody  # until there are others
         # What makes and deletes namespaces while the process runs; None: nothing does.
         self.namespaces: NamespaceManagement | None = None
         self.has_all = True  # False as long as namespaces are missing that this process is to serve

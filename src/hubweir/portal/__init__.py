@@ -16,8 +16,9 @@ are people's words for numbers and rules.
 
 What entities hold: event_explorer.py on event_peek.py, message_explorer.py on message_peek.py and message_receive.py,
 shown by shown_message.py, given as files by downloads.py, within the memory that held_room.py counts; sending.py sends.
-Who reads is reader_pages.py; what a subscription takes is subscription_rule_pages.py on subscription_rule_form.py;
-chart_pages.py draws what service_samples.py asks all processes.
+Who reads is reader_pages.py, who is connected connection_pages.py; what a subscription takes is
+subscription_rule_pages.py on subscription_rule_form.py; chart_pages.py draws what service_samples.py asks all
+processes.
 
 rendering.py fills the templates (templates/, Jinja) and gives every answer its security headers; assets.py serves
 static/, where htmx and uPlot lie as their packages have them (static/licenses/NOTICE.txt). The folder is imported at

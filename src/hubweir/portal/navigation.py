@@ -23,6 +23,7 @@ NAMESPACE_PAGES = (
     NavigationItem("scale", "Scale", Rights.MANAGE),
     NavigationItem("charts", "Charts", Rights.MANAGE),
     NavigationItem("policies", "Shared access policies", Rights.MANAGE),
+    NavigationItem("connections", "Connections", Rights.MANAGE),
     NavigationItem("alarms", "Alarms", Rights.MANAGE),
     NavigationItem("namespaces", "Namespaces", Rights.MANAGE),
 )

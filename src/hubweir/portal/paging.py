@@ -40,17 +40,17 @@ class ListPage(Generic[T]):
         return self.last < self.total
 
 
-def page_number(query: Form) -> int:
-    """Which page a query asks for; the first, unless it names one."""
+def page_number(query: Form, total: int, count: int = PAGE_COUNT) -> int:
+    """Which page of a list of so many a query asks for; the first, unless it names one, or the last that there is."""
     text = query.get("page", "")
     is_number = text.isascii() and text.isdigit() and len(text) <= _DIGITS_LIMIT
-    return max(1, int(text)) if is_number else 1
+    pages = max(1, -(-total // count))
+    return min(max(1, int(text)), pages) if is_number else 1
 
 
 def page_of(query: Form, items: Sequence[T], count: int = PAGE_COUNT) -> ListPage[T]:
     """The page that a query asks for; the last one when there are not so many."""
-    pages = max(1, -(-len(items) // count))
-    number = min(page_number(query), pages)
+    number = page_number(query, len(items), count)
     found = items[(number - 1) * count : number * count]
     return ListPage(found, number, len(items), search_of(query), count)
 

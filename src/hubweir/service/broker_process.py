@@ -22,14 +22,17 @@ from pathlib import Path
 
 from hubweir.alarms import STORE_AWAY
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands.broker_process import AskProcess, ProcessState
+from hubweir.broker.commands.broker_process import AskProcess, ProcessCommand, ProcessState
+from hubweir.broker.commands.command import Answer
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.config.token_issuer import token_issuer
 from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import BrokerClient, Brokers
+from hubweir.gateway.connections import own_connections
 from hubweir.gateway.http.open_metrics import ProcessSamples
 from hubweir.gateway.keeper.client import KeeperClient
+from hubweir.service.asked_process import ask_once
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.data_folder import store_folder
 from hubweir.service.event_loop import loop_factory
@@ -47,6 +50,7 @@ from hubweir.service.told_alarms import hear, standing
 
 logger = logging.getLogger(__name__)
 
+OTHERS_S = 3.0  # for another process to answer: one that lives does so within milliseconds
 TOLD_AFTER_MS = 5_000  # a process that was killed is back by then
 
 
@@ -101,6 +105,8 @@ class BrokerProcess(Parts):
         self.process = self._new_process(Brokers(clients, own=tuple(own.values())), start.process_id)
         self.process.supervisor = keeper
         self.process.processes = self.settings.brokers
+        self.process.index = start.index
+        self.process.ask_other = self._ask_other
         self.process.has_all = False
         self._listeners = self._new_listeners()
         self._ends.push_async_callback(self._let_clients_go)
@@ -124,6 +130,7 @@ class BrokerProcess(Parts):
             take_clients=self._take_clients,
             let_clients_go=self._let_clients_go,
             measure=self._scrape.encoded,
+            connections=partial(own_connections, self.process),
             change_settings=lambda changed: self.take_settings(
                 replace(
                     self.settings,
@@ -201,6 +208,10 @@ class BrokerProcess(Parts):
                 self._stores[store_index].opened()
             elif self._away[store_index].is_up:
                 self.alarms.end(STORE_AWAY, _about(store_index))
+
+    async def _ask_other(self, index: int, command: ProcessCommand) -> Answer | None:
+        path = RuntimeFolder.of(self.settings.data).process(index)
+        return await ask_once(path, command, self._env, within_s=OTHERS_S)
 
     def _own_brokers(self) -> list[Broker]:
         return [store.broker for store in self._stores.values() if store.broker is not None]

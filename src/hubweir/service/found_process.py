@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hubweir.broker.commands.broker_process import AskProcess, ProcessState
-from hubweir.broker.commands.command import Answer
-from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.drivers.unix_socket import listener_pid
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.env import Env
+from hubweir.service.asked_process import ask_once
 from hubweir.service.runtime_folder import RuntimeFolder
 
 logger = logging.getLogger(__name__)
@@ -32,22 +31,8 @@ class Found:
 
 async def ask_process(path: Path, env: Env) -> ProcessState | None:
     """What the process that listens on a path says of itself; None when it says nothing in time."""
-    said: asyncio.Future[ProcessState | None] = asyncio.get_running_loop().create_future()
-
-    def answered(answer: Answer) -> None:
-        if not said.done():
-            said.set_result(answer if isinstance(answer, ProcessState) else None)
-
-    way = RemoteBroker(path, env)
-    way.on_change(lambda broker: broker.submit(AskProcess(), answered) if broker.is_up else None)
-    way.start()
-    try:
-        async with asyncio.timeout(ANSWER_S):
-            return await said
-    except TimeoutError:
-        return None
-    finally:
-        await way.stop()
+    answer = await ask_once(path, AskProcess(), env, within_s=ANSWER_S)
+    return answer if isinstance(answer, ProcessState) else None
 
 
 async def end_found(index: int, life: WatchedProcess, *, answers: bool) -> None:

@@ -1,13 +1,15 @@
-"""What a broker process answers its supervisor, apart from its brokers (broker/commands/broker_process.py)."""
+"""What a broker process itself answers its supervisor and the others (broker/commands/broker_process.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
 from hubweir.broker.commands.broker_process import (
+    AskConnections,
     AskMeasures,
     AskProcess,
     ChangeSettings,
+    ConnectionsTold,
     LetClientsGo,
     MarkStore,
     MeasuresTaken,
@@ -37,6 +39,7 @@ class ProcessDoor:
         take_clients: Callable[[], Awaitable[None]],
         let_clients_go: Callable[[], Awaitable[None]],
         measure: Callable[[], Awaitable[bytes]],
+        connections: Callable[[AskConnections], ConnectionsTold] = lambda _: ConnectionsTold((), 0),
         change_settings: Callable[[ChangeSettings], None] = lambda _: None,
     ) -> None:
         self.on_push: Callable[[Push], None] | None = None
@@ -46,6 +49,7 @@ class ProcessDoor:
         self._take_clients = take_clients
         self._let_clients_go = let_clients_go
         self._measure = measure
+        self._connections = connections
         self._change_settings = change_settings
         self._tasks = Tasks("what the supervisor asked for")
 
@@ -63,6 +67,8 @@ class ProcessDoor:
                 on_answer(Done())
             case AskMeasures():
                 self._tasks.start(answer_measures(self._measure, on_answer), name="measures")
+            case AskConnections():
+                on_answer(self._connections(command))
             case MarkStore():
                 mark_store(self._stores, command, on_answer)
             case CloseOwner():

@@ -20,8 +20,6 @@ from hubweir import __version__
 from hubweir.alarms import KINDS, Alarms
 from hubweir.broker.broker import Broker
 from hubweir.broker.commands.broker_process import AskMeasures, MeasuresTaken
-from hubweir.broker.commands.command import Answer
-from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.counters import Counters, Latency
 from hubweir.env import Env
 from hubweir.gateway.gateway_process import GatewayProcess
@@ -38,6 +36,7 @@ from hubweir.metrics import (
     THROUGHPUT_UNITS,
     Samples,
 )
+from hubweir.service.asked_process import ask_once
 
 # A process that lives answers within milliseconds; one that is stalled must not keep the figures of the others.
 ANSWER_S = 1.0
@@ -123,22 +122,7 @@ async def scrape_all(own_name: str, own: Scrape, others: Mapping[str, Path], env
 
 async def _ask(path: Path, env: Env) -> Samples | None:
     """What the process that listens on a path says; None when it says nothing in time."""
-    said: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-
-    def answered(answer: Answer) -> None:
-        if not said.done():
-            said.set_result(answer)
-
-    way = RemoteBroker(path, env)
-    way.on_change(lambda broker: broker.submit(AskMeasures(), answered) if broker.is_up else None)
-    way.start()
-    try:
-        async with asyncio.timeout(ANSWER_S):
-            answer = await said
-    except TimeoutError:
-        return None
-    finally:
-        await way.stop()
+    answer = await ask_once(path, AskMeasures(), env, within_s=ANSWER_S)
     return await decode(answer.document) if isinstance(answer, MeasuresTaken) else None
 
 

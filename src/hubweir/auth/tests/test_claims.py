@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from hubweir.auth.authorization_rule import AuthorizationRule, Rights, Secret, find_rule
-from hubweir.auth.claims import CLAIMS_LIMIT, GRACE_MS, Claims
+from hubweir.auth.claims import CLAIMS_LIMIT, GRACE_MS, ISSUED, Claims
+from hubweir.auth.connection_grant import ConnectionGrant
 from hubweir.auth.high_water_time import HighWaterTime
 from hubweir.auth.json_web_token import JsonWebToken
 from hubweir.auth.plain import check_plain
@@ -250,3 +251,17 @@ def test_plain_grants_the_rights_of_its_rule_on_everything_and_follows_the_rule(
     rules.change("SEND", primary=Secret("new"))
     assert claims.recheck(rules.verify_again, rules.find) == [Scope("", ())]
     assert claims.is_empty
+
+
+def test_it_tells_the_rules_that_it_rests_on_each_once() -> None:
+    rules, claims = Rules(), Claims()
+    assert claims.rules == ()
+    for uri, name in (("sb://h/hub", "SEND"), ("sb://h/other", "SEND"), ("sb://h/third", "LISTEN")):
+        claims.put(Scope.parse(uri), rules.token(name, uri))
+    assert claims.rules == ("SEND", "LISTEN")
+    issued = JsonWebToken("RS256", "kept", "", b"", b"")
+    claims.put(Scope.parse("sb://h/third"), VerifiedToken(Scope("", ()), Rights.SEND, LATER_S * 1000, "", issued))
+    assert claims.rules == ("SEND", ISSUED)
+    claims.delete(Scope.parse("sb://h/third"))
+    claims.grant(ConnectionGrant(rules.rules[-1]))
+    assert claims.rules == ("ALL", "SEND")

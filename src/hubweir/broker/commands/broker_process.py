@@ -1,7 +1,8 @@
 """What concerns whole broker processes, and not one of their brokers.
 
 A supervisor asks a process whether it lives, to take clients in, to let them go, and to go by other settings. A process
-asks the supervisor which processes there are, and hands it the faults that a user orders for a test.
+asks the supervisor which processes there are, and hands it the faults that a user orders for a test. It asks another
+process who is connected there.
 """
 
 from __future__ import annotations
@@ -162,3 +163,38 @@ class MarkStore(ProcessCommand, frozen=True):
 
     store: int
     is_away: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionTold:
+    """One AMQP connection. number: in its process. since_ms: on the wall clock. entities: that its links are for, each
+    once; of many the first, and "…". links: all that stand. rules: whose keys, tokens or certificates proved what
+    it may do. client: the library that the peer says it is; container: the id that it gave itself.
+    """
+
+    number: int
+    peer: str
+    is_tls: bool
+    since_ms: int
+    client: str
+    container: str
+    rules: tuple[str, ...]
+    entities: tuple[str, ...]
+    links: int
+
+
+@answer(78)
+class ConnectionsTold(Answer, frozen=True):
+    """connections: those that were asked for. total: how many there are."""
+
+    connections: tuple[ConnectionTold, ...]
+    total: int
+
+
+@command(222, ConnectionsTold)
+class AskConnections(ProcessCommand, frozen=True):
+    """Who is connected to a namespace in this process: `count` of them behind the first `skipped`, the oldest first."""
+
+    namespace: str
+    skipped: int
+    count: int

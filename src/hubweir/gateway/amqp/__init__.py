@@ -16,8 +16,8 @@ What links do in a transaction is gathered in transactions.py, of one of them in
 coordinator_node.py declares and discharges.
 
 namespace_choice.py finds the namespace of a connection, open_node.py the node behind an address. connection_claims.py
-holds what the connection may do, connection_lines.py tells the log of it; put_token_rate.py limits its tokens,
-connection_deadlines.py its time.
+holds what the connection may do, connection_lines.py tells the log of it, told_connection.py people who ask;
+put_token_rate.py limits its tokens, connection_deadlines.py its time.
 
 A reader's attach is reader_attach.py; held_run.py is what it has read, outgoing_events.py and run_cursor.py write its
 events,

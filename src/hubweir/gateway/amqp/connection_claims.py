@@ -60,6 +60,11 @@ class ConnectionClaims:
     def _authorization(self) -> Authorization:
         return self._choice.gateway.authorization
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """As Claims.rules."""
+        return self._claims.rules
+
     def prove(self, said: SaslInitiated, driver: AmqpDriver | None) -> None:
         """Take the proof of a SASL mechanism, for the whole connection; ServiceError when it is none, or not here.
 

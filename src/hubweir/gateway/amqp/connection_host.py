@@ -31,6 +31,7 @@ from hubweir.amqp.transport.events import (
 )
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.types.values import Symbol
+from hubweir.broker.commands.broker_process import ConnectionTold
 from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.process import CloseOwner
@@ -43,6 +44,7 @@ from hubweir.gateway.amqp.connection_lines import ConnectionLines
 from hubweir.gateway.amqp.namespace_choice import ChoosingConnection, NamespaceChoice
 from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.open_node import asked_entity, open_node
+from hubweir.gateway.amqp.told_connection import told_connection
 from hubweir.gateway.amqp.transactions import Transactions
 from hubweir.gateway.amqp.turn_settlements import TurnSettlements
 from hubweir.gateway.amqp.turn_share import TurnShare
@@ -245,6 +247,13 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         self.claims.recheck()
         for node in self.nodes:
             node.catalog_changed()
+
+    def told(self) -> ConnectionTold:
+        machine, is_tls = self.env.machine, self._driver is not None and self._driver.is_tls
+        since_ms = machine.now_ms() - (machine.monotonic_ms() - self._lines.began_ms)
+        return told_connection(
+            self.owner, self.endpoint, self.nodes, self.claims.rules, peer=self.peer, is_tls=is_tls, since_ms=since_ms
+        )
 
     # Engine events
 

@@ -20,16 +20,16 @@ NAMED = 5  # entities that the last line names
 
 
 class ConnectionLines:
-    """See the module's text. received: deliveries that came; the host adds to it."""
+    """See the module's text. began_ms: as the machine's clock counts. received: deliveries that came; the host adds."""
 
-    __slots__ = ("_began_ms", "_connection", "_entities", "_env", "_links", "_peer", "_sent", "_why", "received")
+    __slots__ = ("_connection", "_entities", "_env", "_links", "_peer", "_sent", "_why", "began_ms", "received")
 
     def __init__(self, env: Env, connection: int, peer: str) -> None:
         self.received = 0
         self._env = env
         self._connection = connection
         self._peer = peer
-        self._began_ms = env.machine.monotonic_ms()
+        self.began_ms = env.machine.monotonic_ms()
         self._links = self._sent = 0
         self._entities: dict[str, None] = {}  # a dict keeps the order of attaching; one more than are named at most
         self._why = "it was lost"
@@ -74,7 +74,7 @@ class ConnectionLines:
             logger,
             connection=self._connection,
             peer=self._peer,
-            seconds=(self._env.machine.monotonic_ms() - self._began_ms) / 1000,
+            seconds=(self._env.machine.monotonic_ms() - self.began_ms) / 1000,
             why=self._why,
             links=self._links,
             received=self.received,

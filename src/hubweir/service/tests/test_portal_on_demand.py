@@ -1,16 +1,22 @@
 """The portal in a running service: loaded when it is first asked for, served by every broker process alike."""
 
 import http.client
+import re
+import socket
 import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from urllib.parse import urlencode
 
 import pytest
 
+from hubweir.amqp.security.protocol_header import AMQP_HEADER
+from hubweir.amqp.transport.performatives import Open
 from hubweir.env import Lane
 from hubweir.service.supervisor import Supervisor
+from hubweir.testing.frames import frame
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 
 LOADED = """
@@ -101,3 +107,19 @@ def test_a_session_is_good_at_every_broker_process() -> None:
             settings = urlencode({**fields, "retention": "2 days", "status": "Active", "csrf": nonce})
             assert ask(namespace, "POST", f"/portal/settings/hub-{number}", settings, cookie)[0] == 303
         assert "2 days" in ask(namespace, "GET", "/portal/event-hubs", cookie=cookie)[2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="broker processes are for Linux")
+def test_connections_of_all_broker_processes_are_listed_at_each() -> None:
+    with running_namespace(brokers=2) as namespace, ExitStack() as stack:
+        own = set()
+        for _ in range(12):
+            client = stack.enter_context(socket.create_connection((namespace.host, namespace.port), 30))
+            client.sendall(AMQP_HEADER + frame(Open(container_id="a test"), channel=0))
+            assert client.recv(8) == AMQP_HEADER, "the service has it"
+            own.add("{}:{}".format(*client.getsockname()))
+        form = urlencode({"rule": "RootManageSharedAccessKey", "secret": "SAS_KEY_VALUE"})
+        cookie = ask(namespace, "POST", "/portal/sign-in", form)[1]
+        for _ in range(12):
+            page = ask(namespace, "GET", "/portal/connections", cookie=cookie)[2]
+            assert own <= set(re.findall(r'<th scope="row">([^<]+)</th>', page))

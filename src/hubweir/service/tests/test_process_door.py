@@ -5,8 +5,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from hubweir.broker.commands.broker_process import (
+    AskConnections,
     AskMeasures,
     AskProcess,
+    ConnectionsTold,
     LetClientsGo,
     MarkStore,
     MeasuresTaken,
@@ -38,6 +40,7 @@ class Process:
             take_clients=lambda: self._do("take"),
             let_clients_go=lambda: self._do("let go"),
             measure=self._measure,
+            connections=lambda asked: ConnectionsTold((), asked.skipped),
         )
 
     async def _do(self, what: str) -> None:
@@ -69,6 +72,11 @@ async def test_it_says_at_once_how_it_is() -> None:
     process, full = Process(), AskProcess((StandingAlarm("disk-full", "store-2"),), (1, 2))
     assert process.ask(full) == process.ask(AskProcess()) == [STATE]
     assert process.heard == [full, AskProcess()], "and hears each time how the others are"
+
+
+@on_a_loop
+async def test_it_says_who_is_connected() -> None:
+    assert Process().ask(AskConnections("a namespace", 7, 50)) == [ConnectionsTold((), 7)]
 
 
 @on_a_loop

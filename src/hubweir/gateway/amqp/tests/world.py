@@ -214,6 +214,7 @@ class Peer:
         and time passes for both ends; a test of minutes takes a coarse one.
         """
         self.peer_certificate, self.is_private, self.tick_ms = certificate, is_private, tick_ms
+        self.is_tls = certificate is not None
         self.world = world
         self.env = world.env
         self.side = Side(Endpoint(Role.CLIENT, settings, now_ms=self.env.monotonic_ms()))
