@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hubweir.auth.claims import Claims
+from hubweir.auth.refusal import AuthRefused, RefusalKind
 from hubweir.auth.resource_scope import Scope
 from hubweir.auth.shared_access_signature import is_signature
 from hubweir.errors import (
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
     from hubweir.gateway.gateway_process import GatewayProcess
 
 FORBIDDEN, NOT_SERVED = 403, 501
+# The same whatever the path names: a text that named the namespace would say that it is there.
+NOT_MANAGED = (
+    "The token has not the right to manage this: that takes Manage on the namespace of the path, and for namespaces "
+    "themselves on the default one."
+)
 # What ARM calls an error, and with which status, where it is not the condition's own.
 CODES: dict[Condition, tuple[int, str]] = {
     NOT_FOUND: (404, "ResourceNotFound"),
@@ -83,18 +89,25 @@ class ArmDoor:
         return next(found, None)
 
     def _authorize(self, owner: Gateway, token: str | None) -> None:
-        """Refuse the request unless its token may manage all of this namespace."""
+        """Refuse the request unless its token may manage all of this namespace.
+
+        A signature is judged by the namespace whose rule signed it, and only then held against the owner: so who may
+        not manage the service is refused alike, whether the namespace of the path is there or not.
+        """
         if token is None:
             raise ServiceError(AUTH_FAILED, "MissingToken: An authorization header is needed.")
         try:
-            if is_signature(token) and self._process.of_token(token) is not owner:
-                what = "the default namespace" if owner is self._process.default else "the namespace of the path"
-                raise ServiceError(UNAUTHORIZED, f"The signature is not of {what}, '{owner.settings.namespace}'.")
-            claims, resource = Claims(), Scope(fold(owner.settings.host_name), ())
-            claims.put(resource, owner.authorization.verify(token))
-            claims.check(Rights.MANAGE, resource, owner.authorization.now_ms())
-        except ServiceError:
+            judge = self._process.of_token(token) if is_signature(token) else owner
+            claims, resource = Claims(), Scope(fold(judge.settings.host_name), ())
+            claims.put(resource, judge.authorization.verify(token))
+            claims.check(Rights.MANAGE, resource, judge.authorization.now_ms())
+            if judge is not owner:
+                raise ServiceError(UNAUTHORIZED, NOT_MANAGED)
+        except ServiceError as refusal:
             owner.counters["gateway.tokens_refused"] += 1
+            is_elsewhere = isinstance(refusal, AuthRefused) and refusal.kind is RefusalKind.INVALID_AUDIENCE
+            if is_elsewhere or refusal.condition is UNAUTHORIZED:
+                raise ServiceError(UNAUTHORIZED, NOT_MANAGED) from None
             raise
 
     def _problem(self, gateway: Gateway, request: Request, refusal: ServiceError | HttpRefusal) -> Response:
