@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 JSON = "application/json; charset=utf-8"
 PAGE_LIMIT = 100
+QUERY_FIELDS = 32
 _DIGITS = 6
 
 Document = dict[str, Any]
@@ -41,9 +42,14 @@ def page(request: Request, items: Sequence[T], document: Callable[[T], Document]
 
 
 def cut(request: Request, items: Sequence[T]) -> tuple[Sequence[T], Document]:
-    """The part of a list that a request asks for, and the link to the next."""
-    query = parse_qs(request.query, keep_blank_values=True, max_num_fields=32)
+    """The part of a list that a request asks for, and the link to the next. ServiceError ARGUMENT_ERROR."""
+    try:
+        query = parse_qs(request.query, keep_blank_values=True, max_num_fields=QUERY_FIELDS)
+    except ValueError:
+        raise ServiceError(ARGUMENT_ERROR, f"The query has more than {QUERY_FIELDS} fields.") from None
     skip, top = _count(query, "$skip", 0), min(_count(query, "$top", PAGE_LIMIT), PAGE_LIMIT)
+    if not top:  # the next page would be the same one, for ever
+        raise ServiceError(ARGUMENT_ERROR, f"$top must be from 1 to {PAGE_LIMIT}; what is over that is cut.")
     if skip + top >= len(items):
         return items[skip:], {}
     path = "/".join(quote(segment, safe="") for segment in request.segments)

@@ -29,9 +29,9 @@ class ArmPath:
 
     def id_of(self, *rest: str) -> str:
         """The id of a resource of this group: pairs of type and name behind the provider."""
-        group = f"/resourceGroups/{self.group or 'default'}"
+        group = f"/resourceGroups/{quote(self.group or 'default', safe='')}"
         path = "/".join(quote(segment, safe="") for segment in rest)
-        return f"/subscriptions/{self.subscription}{group}/providers/{self.provider}/{path}"
+        return f"/subscriptions/{quote(self.subscription, safe='')}{group}/providers/{self.provider}/{path}"
 
 
 def is_arm(segments: Sequence[str]) -> bool:
