@@ -16,8 +16,15 @@ class Members:
     """An object of the request. where: its path, as texts name it. Names come in any case."""
 
     def __init__(self, values: Mapping[str, object], where: str = "") -> None:
-        self._values = {fold(name): (name, value) for name, value in values.items() if value is not None}
+        """ServiceError ARGUMENT_ERROR for two names that differ in case alone: one of them would be lost."""
         self._where = where
+        self._values: dict[str, tuple[str, object]] = {}
+        for name, value in values.items():
+            if value is None:
+                continue
+            if fold(name) in self._values:
+                raise ServiceError(ARGUMENT_ERROR, f"The property '{self._path(name)[:128]}' is there twice.")
+            self._values[fold(name)] = (name, value)
 
     @classmethod
     def of_body(cls, body: bytes) -> Members:
@@ -59,6 +66,18 @@ class Members:
         if value is not None and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
             raise self.wrong(name, "a list of texts")
         return value
+
+    def own_texts(self, name: str) -> dict[str, str]:
+        """The object of texts under a name; its names are those of a message's own properties, whose case counts."""
+        value = self._take(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.wrong(name, "an object")
+        for each, text in value.items():
+            if text is not None and not isinstance(text, str):
+                raise self.wrong(f"{name}.{each}", "a text")
+        return {each: text for each, text in value.items() if text is not None}
 
     def take_all(self) -> dict[str, object]:
         """Everything that was not read yet, by the names as they came."""

@@ -123,14 +123,10 @@ def _expression(members: Members) -> str | None:
 
 def _correlation(members: Members) -> CorrelationFilterDescription | None:
     texts = {field: members.text(name) for name, field in CORRELATION.items()}
-    properties = members.members("properties").take_all()
+    properties = members.own_texts("properties")
     members.pass_over("requiresPreprocessing")
     members.finish()
-    values = []
-    for name, value in properties.items():
-        if not isinstance(value, str):
-            raise members.wrong(f"properties.{name}", "a text")
-        values.append(NamedValue(name, ValueType.STRING, value))
+    values = [NamedValue(name, ValueType.STRING, text) for name, text in properties.items()]
     if not values and not any(text is not None for text in texts.values()):
         return None
     return CorrelationFilterDescription(**texts, properties=tuple(values))
