@@ -52,18 +52,8 @@ TAKEN: dict[type[MessagingDescription], tuple[str, ...]] = {
 }
 # What the service says itself, and a request may repeat.
 _READ_ONLY = (
-    "countDetails",
-    "createdAt",
-    "updatedAt",
-    "accessedAt",
-    "sizeInBytes",
-    "messageCount",
-    "subscriptionCount",
-)
-_TOLD = frozenset((
-    *_COMMON, *_DELIVERY, *_STORAGE, "SupportOrdering", "DeadLetteringOnFilterEvaluationExceptions", "SizeInBytes",
-    "MessageCount", "CreatedAt", "UpdatedAt", "AccessedAt", "CountDetails", "SubscriptionCount",
-))  # fmt: skip
+    "CountDetails", "CreatedAt", "UpdatedAt", "AccessedAt", "SizeInBytes", "MessageCount", "SubscriptionCount",
+)  # fmt: skip
 _NUMBERS = frozenset((
     "MaxSizeInMegabytes", "MaxMessageSizeInKilobytes", "MaxDeliveryCount", "SizeInBytes", "MessageCount",
     "SubscriptionCount",
@@ -200,8 +190,8 @@ def _text(name: str, value: object) -> str:
 async def _document(call: ArmCall, entity: Entity[K]) -> Document:
     gateway = call.gateway
     counts: EntityCounts = await answer_of(partial(ask_counts, gateway.env, gateway.directory.fragments(entity)))
-    properties = _properties(read_xml(_content(call, entity, counts).encode()))
     name, described = gateway.settings.namespace, entity.description
+    properties = _properties(read_xml(_content(call, entity, counts).encode()), type(described))
     kind = f"{call.path.provider}/Namespaces"
     if isinstance(described, SubscriptionDescription):
         topic = described.name.partition("/Subscriptions/")[0]
@@ -229,8 +219,10 @@ def _content(call: ArmCall, entity: Entity[K], counts: EntityCounts) -> str:
     raise TypeError(f"no description of a {described.kind.noun} is told here")
 
 
-def _properties(element: Element) -> Document:
-    return {_small(each.name): _value(each) for each in element.children if each.name in _TOLD}
+def _properties(element: Element, kind: type[MessagingDescription]) -> Document:
+    """What a kind is told with: no more than a request may say or repeat, so that an answer may be sent again."""
+    told = (*TAKEN[kind], *_READ_ONLY)
+    return {_small(each.name): _value(each) for each in element.children if each.name in told}
 
 
 def _value(element: Element) -> object:
