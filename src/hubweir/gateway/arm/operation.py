@@ -41,6 +41,9 @@ class ArmCall:
         return Members.of_body(await self.request.body(BODY_BYTES, "The body of a request"))
 
 
+Handler = Callable[[ArmCall], Awaitable[Response]]
+
+
 @dataclass(frozen=True, slots=True)
 class ArmOperation:
     """provider: "" for both. path: the segments behind the provider, with names in braces."""
@@ -49,4 +52,4 @@ class ArmOperation:
     provider: str
     path: tuple[str, ...]
     of: RightOf
-    handler: Callable[[ArmCall], Awaitable[Response]]
+    handler: Handler

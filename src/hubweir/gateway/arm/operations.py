@@ -8,7 +8,7 @@ from __future__ import annotations
 from hubweir.errors import NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.arm import authorization_rules as rules
 from hubweir.gateway.arm import event_hubs, messaging, namespaces, subscription_rules
-from hubweir.gateway.arm.operation import ArmOperation, RightOf
+from hubweir.gateway.arm.operation import ArmOperation, Handler, RightOf
 from hubweir.gateway.arm.resource_path import EVENT_HUB, SERVICE_BUS, ArmPath
 from hubweir.namespace.resource_path import fold
 
@@ -19,8 +19,8 @@ _SUBSCRIPTION = f"{_TOPIC}/subscriptions/{{subscription}}"
 _OF_SERVICE, _OF_NAMESPACE = RightOf.SERVICE, RightOf.NAMESPACE
 
 
-def _operation(method: str, provider: str, path: str, handler: object, of: RightOf = _OF_NAMESPACE) -> ArmOperation:
-    return ArmOperation(method, provider, tuple(path.split("/")), of, handler)  # type: ignore[arg-type]  # of this folder
+def _operation(method: str, provider: str, path: str, handler: Handler, of: RightOf = _OF_NAMESPACE) -> ArmOperation:
+    return ArmOperation(method, provider, tuple(path.split("/")), of, handler)
 
 
 def _rules_of(provider: str, path: str) -> tuple[ArmOperation, ...]:
