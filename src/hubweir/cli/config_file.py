@@ -116,7 +116,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in a file. Raises BadTemplate."""
     try:
         found = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadTemplate(f"{path} is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise BadTemplate(f"{path} is no JSON object")
@@ -126,6 +126,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def _parameters(document: dict[str, Any]) -> dict[str, Any]:
     """The values in a file of parameters: with or without the schema around them."""
     told = document.get("parameters", document)
+    if not isinstance(told, dict):
+        raise BadTemplate("the member parameters of the file of parameters is no object")
     return {name: each["value"] if isinstance(each, dict) and "value" in each else each for name, each in told.items()}
 
 

@@ -10,20 +10,17 @@ What depends on resources that are not here (reference, list…) is refused, by 
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hubweir.errors import HubweirError
+from hubweir.config.arm_functions import FUNCTIONS, BadExpression, truth
 
 DEPTH = 64
+# Of one loop; Azure deploys 800 resources at most.
+COPIES_LIMIT = 1_000
 _TOKENS = re.compile(r"\s*(?:('(?:[^']|'')*')|(-?\d+)|([A-Za-z_][A-Za-z0-9_]*)|([()\[\],.]))")
-
-
-class BadExpression(HubweirError):
-    """An expression that cannot be evaluated: which, and what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,11 @@ class _ExpressionParser:
         else:
             self._at -= 1
             raise self.wrong()
+        steps = 0
         while self.left and self._tokens[self._at] in (".", "["):
+            steps += 1
+            if steps > DEPTH:
+                raise self.wrong()
             if self._take() == ".":
                 if not self.left:
                     raise self.wrong()
@@ -125,6 +126,8 @@ class TemplateScope:
     ) -> None:
         self._parameters = {name.lower(): value for name, value in parameters.items()}
         self._variables = {name.lower(): value for name, value in variables.items()}
+        for loop in _loops(self._variables.pop("copy", [])):
+            self._variables[str(loop.get("name")).lower()] = _VariableLoop(loop)
         self._group = group
         self._loops = dict(loops or {})
         self._depth = 0
@@ -133,7 +136,16 @@ class TemplateScope:
         """The same inside the copy of a loop."""
         inside = TemplateScope(self._parameters, self._variables, group=self._group, loops=self._loops)
         inside._loops.update({name.lower(): index, "": index})
+        inside._depth = self._depth
         return inside
+
+    def copies(self, loop: Mapping[str, Any]) -> Iterator[TemplateScope]:
+        """A scope for each copy that a loop makes. loop: its name and count. Raises BadExpression."""
+        name, count = str(loop.get("name", "")), self.value(loop.get("count"))
+        if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= COPIES_LIMIT:
+            raise BadExpression(f"the loop {name!r} has a count of {count!r}; 0 to {COPIES_LIMIT} are allowed")
+        for index in range(count):
+            yield self.in_copy(name, index)
 
     def value(self, written: Any) -> Any:
         """A value of the template with its expressions evaluated, whatever it holds. Raises BadExpression."""
@@ -144,10 +156,20 @@ class TemplateScope:
                 return self._evaluate(parse_expression(written[1:-1]))
             return written
         if isinstance(written, dict):
-            return {str(self.value(name)): self.value(inside) for name, inside in written.items()}
+            loops = _loops(written["copy"]) if isinstance(written.get("copy"), list) else []
+            made = {
+                str(self.value(name)): self.value(each) for name, each in written.items() if not loops or name != "copy"
+            }
+            return made | {str(loop.get("name")): self._looped(loop) for loop in loops}
+        if isinstance(written, _VariableLoop):
+            return self._looped(written.loop)
         if isinstance(written, list):
             return [self.value(inside) for inside in written]
         return written
+
+    def _looped(self, loop: Mapping[str, Any]) -> list[Any]:
+        """What a loop in an object, or of a variable, makes: a list."""
+        return [inside.value(loop.get("input")) for inside in self.copies(loop)]
 
     def _evaluate(self, expression: Any) -> Any:
         if not isinstance(expression, ExpressionCall):
@@ -178,7 +200,7 @@ class TemplateScope:
     def _if(self, arguments: Sequence[Any]) -> Any:
         if len(arguments) != 3:
             raise BadExpression("if takes a condition and two values")
-        return self._evaluate(arguments[1 if self._evaluate(arguments[0]) else 2])
+        return self._evaluate(arguments[1 if truth(self._evaluate(arguments[0])) else 2])
 
     def _named(self, what: str, values: Mapping[str, Any], arguments: Sequence[Any]) -> Any:
         (name,) = arguments
@@ -217,88 +239,18 @@ class TemplateScope:
         }
 
 
-def _step(value: Any, key: Any) -> Any:
-    if isinstance(value, dict):
-        found = {str(name).lower(): inside for name, inside in value.items()}
-        return found[str(key).lower()]
-    return value[key]
+@dataclass(frozen=True, slots=True)
+class _VariableLoop:
+    """A variable that a loop makes: its name, its count, and the input of each copy."""
+
+    loop: Mapping[str, Any]
 
 
-def _concat(*parts: Any) -> Any:
-    if parts and isinstance(parts[0], list):
-        return [each for part in parts for each in part]
-    return "".join(map(_text, parts))
-
-
-def _format(form: str, *values: Any) -> str:
-    return re.sub(r"\{(\d+)(?::[^}]*)?\}", lambda found: _text(values[int(found[1])]), form)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "True" if value else "False"
-    return str(value)
-
-
-def _unique(*parts: Any) -> str:
-    """Thirteen characters, always the same for the same parts; others than Azure would make of them."""
-    return hashlib.sha256("/".join(map(_text, parts)).encode()).hexdigest()[:13]
-
-
-def _resource_id(*parts: Any) -> str:
-    types = [part for part in parts if "/" in str(part)]
-    names = parts[parts.index(types[0]) + 1 :] if types else parts
-    return "/".join(map(_text, (*types, *names)))
+def _loops(written: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(written, list) or not all(isinstance(each, dict) for each in written):
+        raise BadExpression("a loop of properties or variables is a list of objects with name, count and input")
+    return written
 
 
 def _shown(arguments: Sequence[Any]) -> str:
     return ", ".join(repr(each)[:64] for each in arguments) or "nothing"
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    ".": _step,
-    "add": lambda a, b: a + b,
-    "and": lambda *values: all(values),
-    "array": lambda value: value if isinstance(value, list) else [value],
-    "bool": lambda value: str(value).lower() in ("true", "1"),
-    "coalesce": lambda *values: next((value for value in values if value is not None), None),
-    "concat": _concat,
-    "contains": lambda value, item: item in value,
-    "createarray": lambda *values: list(values),
-    "createobject": lambda *pairs: dict(zip(pairs[::2], pairs[1::2], strict=True)),
-    "div": lambda a, b: int(a / b),
-    "empty": lambda value: not value,
-    "equals": lambda a, b: a == b,
-    "false": lambda: False,
-    "first": lambda value: value[0],
-    "format": _format,
-    "greater": lambda a, b: a > b,
-    "greaterorequals": lambda a, b: a >= b,
-    "int": int,
-    "join": lambda values, between: between.join(map(_text, values)),
-    "last": lambda value: value[-1],
-    "length": len,
-    "less": lambda a, b: a < b,
-    "lessorequals": lambda a, b: a <= b,
-    "max": max,
-    "min": min,
-    "mod": lambda a, b: a % b,
-    "mul": lambda a, b: a * b,
-    "not": lambda value: not value,
-    "null": lambda: None,
-    "or": lambda *values: any(values),
-    "range": lambda start, count: list(range(start, start + count)),
-    "replace": lambda text, old, new: text.replace(old, new),
-    "resourceid": _resource_id,
-    "split": lambda text, between: text.split(between),
-    "string": _text,
-    "sub": lambda a, b: a - b,
-    "substring": lambda text, start, length=None: text[start:] if length is None else text[start : start + length],
-    "take": lambda value, count: value[:count],
-    "tolower": lambda text: text.lower(),
-    "toupper": lambda text: text.upper(),
-    "trim": lambda text: text.strip(),
-    "true": lambda: True,
-    "union": lambda *values: {name: value for each in values for name, value in each.items()},
-    "uniquestring": _unique,
-}

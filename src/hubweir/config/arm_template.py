@@ -2,8 +2,8 @@
 
 Bicep compiles to such a template. Read are resources of Microsoft.EventHub and Microsoft.ServiceBus, nested in one
 another or named by their paths, in a list or by symbolic names, in loops, under conditions, and in nested deployments;
-parameters, variables and expressions (arm_expressions.py). A Config.json has what they say under the same words with
-large first letters. What else a template makes is left out, and told.
+parameters, variables and expressions (arm_expressions.py, arm_functions.py). A Config.json has what they say under the
+same words with large first letters. What else a template makes is left out, and told.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hubweir.config.arm_expressions import BadExpression, TemplateScope
+from hubweir.config.arm_expressions import TemplateScope
+from hubweir.config.arm_functions import BadExpression, truth
 from hubweir.errors import HubweirError
 
 DEPLOYMENTS = "microsoft.resources/deployments"
 EVENT_HUB, SERVICE_BUS = "microsoft.eventhub", "microsoft.servicebus"
-COPIES_LIMIT = 1_000
 DEPLOYMENTS_DEPTH = 8
 
 Document = dict[str, Any]
@@ -77,10 +77,16 @@ def _resources(
         raise BadTemplate("deployments are nested deeper than 8 levels")
     if not isinstance(template.get("resources"), list | dict):
         raise BadTemplate("it is no template: it has no resources")
+    declared = _object(template, "parameters")
+    by_name = {name.lower(): value for name, value in given.items()}
+    unknown = sorted(by_name.keys() - {name.lower() for name in declared})
+    if unknown:
+        raise BadTemplate(f"the template has no parameter '{unknown[0]}'; it has {', '.join(declared) or 'none'}")
     values = {}
-    for name, told in _object(template, "parameters").items():
-        if name in given:
-            values[name] = given[name]
+    for name in declared:
+        told = _object(declared, name)
+        if name.lower() in by_name:
+            values[name] = by_name[name.lower()]
         elif "defaultValue" in told:
             values[name] = TemplateScope(values, {}, group=group).value(told["defaultValue"])
     scope = TemplateScope(values, _object(template, "variables"), group=group)
@@ -98,23 +104,26 @@ def _made(
     group: str,
 ) -> Iterator[TemplateResource]:
     """A resource, once for each copy, and what is nested in it."""
+    kind = str(written.get("type", ""))
+    full = f"{parent_type}/{kind}" if parent_type else kind
+    provider, _, words = full.lower().partition("/")
+    is_deployment = kind.lower() == DEPLOYMENTS
+    if kind and not is_deployment and provider not in (EVENT_HUB, SERVICE_BUS):
+        _leave_out(written, full, scope, tell)
+        return
     for inside in _copies(written, scope):
-        if not inside.value(written.get("condition", True)) or written.get("existing") is True:
+        if not truth(inside.value(written.get("condition", True))) or written.get("existing") is True:
             continue
-        kind, name = str(written.get("type", "")), inside.value(written.get("name", ""))
+        name = inside.value(written.get("name", ""))
         if not isinstance(name, str) or not kind:
             raise BadTemplate("a resource has no type or no name that is a text")
-        if kind.lower() == DEPLOYMENTS:
+        if is_deployment:
             properties = _object(written, "properties")
-            given = {each: inside.value(told.get("value")) for each, told in _object(properties, "parameters").items()}
+            said = _object(properties, "parameters")
+            given = {each: inside.value(_object(said, each).get("value")) for each in said}
             yield from _resources(_object(properties, "template"), given, group, tell, depth + 1)
             continue
-        full = f"{parent_type}/{kind}" if parent_type else kind
         names = (*parents, *name.split("/"))
-        provider, _, words = full.lower().partition("/")
-        if provider not in (EVENT_HUB, SERVICE_BUS):
-            tell(f"left out: {full} {name}")
-            continue
         if len(words.split("/")) != len(names):
             raise BadTemplate(f"the resource {full} is named {'/'.join(names)}: a name is needed for each of its words")
         body = {
@@ -127,16 +136,21 @@ def _made(
             yield from _made(child, inside, names, full, tell, depth, group)
 
 
+def _leave_out(written: Mapping[str, Any], full: str, scope: TemplateScope, tell: Callable[[str], None]) -> None:
+    """Tell of a resource that is not made here. Its name may need functions that are not known here."""
+    try:
+        for inside in _copies(written, scope):
+            if truth(inside.value(written.get("condition", True))):
+                tell(f"left out: {full} {inside.value(written.get('name', ''))}")
+    except BadExpression:
+        tell(f"left out: {full} {written.get('name', '')}")
+
+
 def _copies(written: Mapping[str, Any], scope: TemplateScope) -> Iterator[TemplateScope]:
-    copy = written.get("copy")
-    if copy is None:
+    if written.get("copy") is None:
         yield scope
-        return
-    count = scope.value(copy.get("count"))
-    if not isinstance(count, int) or not 0 <= count <= COPIES_LIMIT:
-        raise BadTemplate(f"the loop {copy.get('name')!r} has a count of {count!r}; 0 to {COPIES_LIMIT} are allowed")
-    for index in range(count):
-        yield scope.in_copy(str(copy.get("name", "")), index)
+    else:
+        yield from scope.copies(_object(written, "copy"))
 
 
 # Into a Config.json
@@ -144,8 +158,8 @@ def _copies(written: Mapping[str, Any], scope: TemplateScope) -> Iterator[Templa
 
 def _take(spaces: dict[str, _ImportedNamespace], resource: TemplateResource, tell: Callable[[str], None]) -> None:
     name, *rest = resource.names
-    properties = resource.body.get("properties") or {}
-    space = spaces.setdefault(name.lower(), _ImportedNamespace(name))
+    properties = _object(resource.body, "properties")
+    space = spaces.get(name.lower()) or _ImportedNamespace(name)
     match resource.kind, rest:
         case "namespaces", []:
             _take_namespace(space, resource.body, properties)
@@ -174,13 +188,13 @@ def _take(spaces: dict[str, _ImportedNamespace], resource: TemplateResource, tel
             made = {"Name": rule, "Properties": _filter(properties)}
             _subscription(space, topic, subscription).setdefault("Rules", []).append(made)
         case _:
-            if not space.settings and not space.hubs and not space.queues and not space.topics:
-                spaces.pop(name.lower(), None)
             tell(f"left out: {resource.provider}/{resource.kind} {'/'.join(resource.names)}")
+            return
+    spaces[name.lower()] = space
 
 
 def _take_namespace(space: _ImportedNamespace, body: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
-    sku = body.get("sku") or {}
+    sku = _object(body, "sku")
     if sku.get("name"):
         space.settings["Sku"] = sku["name"]
     if sku.get("capacity") and str(sku.get("name", "")).lower() != "premium":
@@ -193,7 +207,7 @@ def _take_namespace(space: _ImportedNamespace, body: Mapping[str, Any], properti
 def _hub(properties: Mapping[str, Any]) -> Document:
     told = {name: value for name, value in properties.items() if name not in ("retentionDescription",)}
     hub: Document = _large(told)
-    retention = properties.get("retentionDescription") or {}
+    retention = _object(properties, "retentionDescription")
     if retention.get("retentionTimeInHours"):
         hub["RetentionTimeInHours"] = retention["retentionTimeInHours"]
         hub.pop("MessageRetentionInDays", None)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from hubweir.config.arm_expressions import BadExpression, TemplateScope
 from hubweir.config.arm_template import BadTemplate, config_of_template
 from hubweir.config.emulator_file import parse_emulator_files
 from hubweir.config.problems import Problems
@@ -169,27 +168,71 @@ def test_a_text_that_only_begins_as_an_expression_is_a_text() -> None:
     assert config["UserConfig"]["NamespaceConfig"][0]["Name"] == "[plain"
 
 
+def test_a_namespace_stays_whatever_else_is_said_of_it_that_is_not_taken() -> None:
+    rule = {"type": "authorizationRules", "name": "app", "properties": {"rights": ["Send"]}}
+    config, told = imported(named("shop", resources=[rule, {"type": "networkRuleSets", "name": "default"}]))
+    (shop,) = config["UserConfig"]["NamespaceConfig"]
+    assert shop["AuthorizationRules"] == [{"KeyName": "app", "Rights": ["Send"]}]
+    assert told == ["left out: microsoft.eventhub/namespaces/networkrulesets shop/default"]
+
+
+def test_what_is_left_out_alone_makes_no_namespace() -> None:
+    with pytest.raises(BadTemplate, match="no namespace"):
+        imported(named("shop/default", "Microsoft.EventHub/namespaces/networkRuleSets"))
+
+
+def test_a_parameter_that_the_template_has_not_is_refused_and_case_means_nothing() -> None:
+    template = named("[parameters('Name')]") | {"parameters": {"name": {"type": "string"}}}
+    config, _ = imported(template, NAME="boutique")
+    assert config["UserConfig"]["NamespaceConfig"][0]["Name"] == "boutique"
+    with pytest.raises(BadTemplate, match="no parameter 'nmae'; it has name"):
+        imported(template, name="a", nmae="boutique")
+
+
+def test_what_is_made_elsewhere_is_left_out_whatever_its_name_needs() -> None:
+    role = {"type": "Microsoft.Authorization/roleAssignments", "name": "[guid(reference('x').id)]"}
+    template = {"resources": [named("shop")["resources"][0], role]}
+    config, told = imported(template)
+    assert config["UserConfig"]["NamespaceConfig"][0]["Name"] == "shop"
+    assert told == ["left out: Microsoft.Authorization/roleAssignments [guid(reference('x').id)]"]
+
+
+@pytest.mark.parametrize(("condition", "count"), [("false", 1), ("True", 2), (False, 1), ("[equals(1, 1)]", 2)])
+def test_a_condition_may_be_a_text(condition: Any, count: int) -> None:
+    more = {"type": "Microsoft.EventHub/namespaces", "name": "more", "condition": condition}
+    config, _ = imported({"resources": [named("shop")["resources"][0], more]})
+    assert len(config["UserConfig"]["NamespaceConfig"]) == count
+
+
+def test_loops_in_variables_and_properties_make_lists() -> None:
+    template = {
+        "variables": {"copy": [{"name": "names", "count": 3, "input": "[concat('hub', copyIndex('names', 1))]"}]},
+        "resources": [{
+            "type": "Microsoft.EventHub/namespaces/authorizationRules", "name": "[concat(variables('names')[2], '/a')]",
+            "properties": {"copy": [{
+                "name": "rights", "count": 2, "input": "[createArray('Send', 'Listen')[copyIndex('rights')]]",
+            }]},
+        }],
+    }  # fmt: skip
+    config, _ = imported(template)
+    (shop,) = config["UserConfig"]["NamespaceConfig"]
+    assert shop["Name"] == "hub3"
+    assert shop["AuthorizationRules"] == [{"KeyName": "a", "Rights": ["Send", "Listen"]}]
+
+
 @pytest.mark.parametrize(
-    ("text", "value"),
+    "template",
     [
-        ("plain", "plain"), ("[[literal]", "[literal]"), ("['it''s']", "it's"), ("[add(2, -3)]", -1),
-        ("[if(equals(parameters('n'), 2), 'two', reference('never'))]", "two"),
-        ("[toLower(concat('A', string(true())))]", "atrue"), ("[parameters('o').Inner[1]]", "b"),
-        ("[join(createArray('a', 'b'), '-')]", "a-b"), ("[length(split('a,b,c', ','))]", 3),
-        ("[coalesce(null(), 'x')]", "x"), ("[substring('hubweir', 3)]", "weir"), ("[int('7')]", 7),
+        named("n", copy=[1]), named("n", sku="Standard"), named("n", properties=[1]), named("n", condition="maybe"),
+        named("n", copy={"count": True}), named("n") | {"parameters": {"a": "x"}}, named("n") | {"variables": [1]},
+        named("n/h", "Microsoft.EventHub/namespaces/eventhubs", properties={"retentionDescription": "long"}),
+        named("m", "Microsoft.Resources/deployments", properties={"template": {}, "parameters": {"a": 1}}),
+        named("[variables('a')]") | {"variables": {"copy": [{"name": "a", "count": 1, "input": "[variables('a')]"}]}},
     ],
 )  # fmt: skip
-def test_expressions_have_the_values_that_azure_gives_them(text: str, value: Any) -> None:
-    assert TemplateScope({"n": 2, "o": {"inner": ["a", "b"]}}, {}, group="g").value(text) == value
-
-
-@pytest.mark.parametrize(
-    "text", ["[concat('a']", "[concat('a') 'b']", "[ ]", "[?]", "[nothing()]", "[parameters('o').missing]",
-             "[div(1, 0)]", "[copyIndex()]", "[" + "not(" * 200 + "true()" + ")" * 200 + "]"]
-)  # fmt: skip
-def test_what_is_no_expression_is_refused_with_its_text(text: str) -> None:
-    with pytest.raises(BadExpression):
-        TemplateScope({"o": {}}, {}, group="g").value(text)
+def test_members_of_another_shape_are_told_and_no_fault_of_ours(template: dict[str, Any]) -> None:
+    with pytest.raises(BadTemplate):
+        imported(template)
 
 
 def test_the_example_of_the_page_is_a_template() -> None:
