@@ -6,6 +6,7 @@ it gets its own when all of it is durable.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -25,10 +26,16 @@ def restore(source: Path, data: Path) -> None:
     A service that is to go on with it is stopped first, and its folder moved away. Every batch is verified; exit code 1
     when something is damaged: then the folder is there all the same, and what is damaged in it is told.
     """
+    source, data = source.resolve(), data.resolve()
     if source.name.endswith(PARTIAL):
         raise NoBackup(f"{source} is a backup that did not end: take one that did")
     if not (source / FORMAT_NAME).exists():
         raise NoBackup(f"{source} is no backup: it has no file {FORMAT_NAME}")
+    if source in data.parents:
+        raise NoBackup(f"{data} lies in the backup {source}, which is only read: name a folder outside of it")
+    # The copy is made beside the folder and gets its name at the end, which no file system does to a mount.
+    if os.path.ismount(data):
+        raise NoBackup(f"{data} is a mounted file system, which cannot be made anew: name a folder in it")
     if data.exists() and (not data.is_dir() or any(data.iterdir())):
         raise NoBackup(f"{data} is there already: stop its service and move the folder away, or name another one")
     if copy_folder(source, data):

@@ -111,3 +111,20 @@ def test_what_is_there_is_not_written_over_and_what_is_no_backup_is_refused(tmp_
         refused = restore(tmp_path / source, tmp_path / data)
         assert refused.exit_code == 1 and why in str(refused.exception)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "empty", "monday.partial"]
+
+
+def test_a_backup_gets_nothing_inside_it_and_a_mount_is_not_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup_folder = tmp_path / "monday"
+    backup_folder.mkdir()
+    (backup_folder / "FORMAT").write_text("x")
+    refused = restore(backup_folder, backup_folder / "new")
+    assert refused.exit_code == 1 and "lies in the backup" in str(refused.exception)
+    refused = restore(backup_folder, Path("/proc"))
+    assert refused.exit_code == 1 and "is a mounted file system" in str(refused.exception)
+    backup_folder.rename(tmp_path / "monday.partial")
+    monkeypatch.chdir(tmp_path / "monday.partial")
+    refused = restore(Path("."), tmp_path / "new")
+    assert refused.exit_code == 1 and "did not end" in str(refused.exception)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["FORMAT", "monday.partial"]
