@@ -36,6 +36,7 @@ class SignInLedger:
     def end_session(self, mark: str) -> None:
         """Somebody signed out of a session; of very many, the one that ends first is forgotten."""
         now_ms = self._clock.monotonic_ms()
+        self._over.pop(mark, None)  # a second time: it goes to the end, where its time is
         while self._over and (len(self._over) >= SESSIONS_LIMIT or next(iter(self._over.values())) < now_ms):
             del self._over[next(iter(self._over))]
         self._over[mark] = now_ms + LIFETIME_MS

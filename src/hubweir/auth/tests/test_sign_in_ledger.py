@@ -32,6 +32,18 @@ def test_of_very_many_sessions_the_oldest_is_forgotten() -> None:
     assert not ledger.is_over("0") and ledger.is_over("1") and ledger.is_over(str(SESSIONS_LIMIT))
 
 
+def test_a_session_that_ends_twice_is_over_for_as_long_as_from_the_second_time_on() -> None:
+    env = SimulatedEnv(1)
+    ledger = SignInLedger(env)
+    ledger.end_session("a")
+    ledger.end_session("b")
+    env.run_for(LIFETIME_MS)
+    ledger.end_session("a")
+    env.run_for(1)
+    ledger.end_session("c")
+    assert ledger.is_over("a") and not ledger.is_over("b"), "the one that came later holds up none before it"
+
+
 def test_a_mark_tells_sessions_apart_and_not_their_nonce() -> None:
     assert (
         session_mark("a") != session_mark("b")
