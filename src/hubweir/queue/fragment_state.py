@@ -213,7 +213,7 @@ class FragmentState:
             self.messages.drop(first + place, 1)
         if settings.requires_session or (self._keeps_sessions and max(fields[I_SESSION::INCOMING_WIDTH]) >= 0):
             arrived: dict[bytes, list[int]] = {}
-            for place in sorted(set(range(header.count)).difference(dropped)):
+            for place in sorted(set(range(header.count)).difference(dropped)) if dropped else range(header.count):
                 session_id = session_id_of(data, fields, place)
                 if session_id is None and settings.requires_session and arrivals is not None:
                     self._modify(first + place, 1, dead_letter_properties(*NO_SESSION))

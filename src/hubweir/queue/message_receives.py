@@ -94,12 +94,13 @@ class MessageReceives:
         on_done: OnDone[ReceivedMessages],
     ) -> None:
         """See Fragment.receive."""
-        if not receiver.is_open or receiver in self._waiting_as(receiver) or receiver.is_reading:
+        waiting = self._waiting_as(receiver)
+        if not receiver.is_open or receiver in waiting or receiver.is_reading:
             raise ServiceError(NOT_ALLOWED, f"a receiver of '{self._core.entity}' is closed, or receives already")
-        self._wait(receiver, _Wanted(max(1, min(max_count, RECEIVE_LIMIT)), max_bytes, waits, on_done))
+        self._wait(waiting, receiver, _Wanted(max(1, min(max_count, RECEIVE_LIMIT)), max_bytes, waits, on_done))
 
-    def _wait(self, receiver: FragmentReceiver, wanted: _Wanted) -> None:
-        self._waiting_as(receiver)[receiver] = wanted
+    def _wait(self, waiting: dict[FragmentReceiver, _Wanted], receiver: FragmentReceiver, wanted: _Wanted) -> None:
+        waiting[receiver] = wanted
         if receiver.session is not None:
             self._just_asked.append(receiver)
         self._core.wake()
@@ -143,23 +144,22 @@ class MessageReceives:
 
     def _serve_sessions(self, times: Times) -> None:
         """Give to holders of sessions what is ready there: messages of all of them are locked and logged together."""
-        messages, stamp_ms = self._core.state.messages, times.stamp_ms
+        messages, stamp_ms, in_sessions = self._core.state.messages, times.stamp_ms, self._in_sessions
         just_asked, self._just_asked = self._just_asked, []
         holders = [session.holder for session in self._core.state.sessions.take_stirred()]
         locking: list[tuple[FragmentReceiver, _Wanted, array[int]]] = []
         for receiver in dict.fromkeys(just_asked + holders):
-            wanted = self._in_sessions.get(receiver)
+            wanted = in_sessions.get(receiver)
             if wanted is None or receiver.session is None:
                 continue
-            room = array("q", bytes(8 * wanted.max_count))
-            many, _ = receiver.session.select(messages, stamp_ms, room, wanted.max_count, wanted.max_bytes)
-            if not many:
+            counts = receiver.session.select(messages, stamp_ms, wanted.max_count, wanted.max_bytes)
+            if not counts:
                 self._pass_over(receiver, wanted)
             elif receiver.mode is ReceiveMode.PEEK_LOCK:
-                receiver.reading = room[:many]
-                locking.append((receiver, self._in_sessions.pop(receiver), receiver.reading))
+                receiver.reading = counts
+                locking.append((receiver, in_sessions.pop(receiver), counts))
             else:
-                self._give(receiver, room[:many], times)
+                self._give(receiver, counts, times)
         if locking:
             self._lock_in_sessions(locking, times)
 
@@ -247,11 +247,14 @@ class MessageReceives:
         for receiver, wanted, its in receivers:
             assert receiver.session is not None
             first, at = at, at + len(its)
-            until = array("q", (receiver.session.until_ms + later_ms,)) * len(its)
-            rows[first * MESSAGE_WIDTH + Q_LOCKED_UNTIL_MS : at * MESSAGE_WIDTH : MESSAGE_WIDTH] = until
             changes = changes_of(core, its)
             found = None if changes else core.reads.take(indexes, first, at, rows)
             own = rows[first * MESSAGE_WIDTH : at * MESSAGE_WIDTH]
+            own[Q_LOCKED_UNTIL_MS::MESSAGE_WIDTH] = array("q", (receiver.session.until_ms + later_ms,)) * len(its)
+            if found is not None and receiver.is_open:
+                receiver.reading = array("q")
+                wanted.on_done(ReceivedMessages(memoryview(found), own))
+                continue
             given = _Given(its, own, ReceiveMode.PEEK_LOCK, True, wanted.on_done, receiver, wanted)
             if found is not None:
                 self._read(given, found)
@@ -289,7 +292,7 @@ class MessageReceives:
         self._take_back(given, counts)
         receiver = given.receiver
         if lost and receiver is not None and given.wanted is not None and receiver.is_open:
-            self._wait(receiver, given.wanted)
+            self._wait(self._waiting_as(receiver), receiver, given.wanted)
         else:
             given.on_done(refused)
 

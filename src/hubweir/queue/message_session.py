@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -28,6 +27,8 @@ from hubweir.kernels.queue_contract import (
 )
 from hubweir.queue.message_table import MessageTable
 
+# Of a message that is ready ACTIVE alone is set, of these.
+_NOT_READY = STATE_BITS | SUB_QUEUE_BITS | LOCKED | SETTLING
 _COMPACT_AT = 256
 _ABOVE_ALL = 2**62  # no count is as large
 
@@ -66,27 +67,29 @@ class MessageSession:
         """Whether it can be given to a holder."""
         return self.holder is None and not self.is_ending
 
-    def select(
-        self, messages: MessageTable, now_ms: int, picked: array[int], last: int, max_bytes: int
-    ) -> tuple[int, int]:
-        """As MessageTable.select, of this session; nothing behind a message that is returning."""
-        at = size = 0
+    def select(self, messages: MessageTable, now_ms: int, most: int, max_bytes: int) -> array[int]:
+        """The counts of its next messages that are ready, in order; nothing behind a message that is returning.
+
+        max_bytes: of their records, but for the first.
+        """
+        picked, size = array("q"), 0
         counts, place, pages = self.counts, self.ready_from, messages.pages
-        stop = min(self.returning, default=_ABOVE_ALL)
-        while place < len(counts) and at < last and counts[place] < stop:
+        end = bisect_left(counts, min(self.returning)) if self.returning else len(counts)
+        while place < end and len(picked) < most:
             count = counts[place]
             page = pages.get(count - 1 >> 12)
             if page is not None:
                 row = (count - page.first) * QUEUE_WIDTH
-                bits = page.rows[row + M_STATE]
-                if _is_ready(bits, page.rows[row + M_EXPIRES], now_ms):
-                    if at and size + (bits >> SIZE_SHIFT) > max_bytes:
+                bits, expires_ms = page.rows[row + M_STATE], page.rows[row + M_EXPIRES]
+                # As _is_ready says: this is asked of every message.
+                if bits & _NOT_READY == ACTIVE and (expires_ms < 0 or expires_ms > now_ms):
+                    size += bits >> SIZE_SHIFT
+                    if picked and size > max_bytes:
                         break
-                    picked[at] = count
-                    at, size = at + 1, size + (bits >> SIZE_SHIFT)
+                    picked.append(count)
             place += 1
         self.ready_from = place
-        return at, size
+        return picked
 
     def first_ready(self, messages: MessageTable, now_ms: int) -> int | None:
         """The count of its first message that is ready."""
@@ -168,21 +171,20 @@ class MessageSessions:
         """These messages are about to be gone, or to leave the main sub-queue."""
         if not self.by_number:
             return
-        left: Counter[int] = Counter()
+        left: dict[int, int] = {}
         for page, row, last_row in messages.parts(first, many):
-            rows = page.rows[row * QUEUE_WIDTH : last_row * QUEUE_WIDTH]
-            states, numbers = rows[M_STATE::QUEUE_WIDTH], rows[M_SESSION::QUEUE_WIDTH]
-            left.update(
-                number
-                for bits, number in zip(states, numbers, strict=True)
-                if bits & STATE_BITS and not bits & SUB_QUEUE_BITS
-            )
+            rows = page.rows
+            for at in range(row * QUEUE_WIDTH, last_row * QUEUE_WIDTH, QUEUE_WIDTH):
+                bits, number = rows[at + M_STATE], rows[at + M_SESSION]
+                if bits & STATE_BITS and not bits & SUB_QUEUE_BITS:
+                    left[number] = left.get(number, 0) + 1
         for number, gone in left.items():
             session = self.by_number.get(number)
             if session is not None:
                 session.live -= gone
                 self._compact(messages, session)
-                self.forget(session)
+                if not session.live:
+                    self.forget(session)
 
     def renumber(self, messages: MessageTable, new: int) -> None:
         """A message of a session has this count now, behind all others; its old one is gone."""
@@ -284,6 +286,6 @@ def _row(found: tuple[Any, int]) -> tuple[int, int]:
 
 
 def _is_ready(bits: int, expires_ms: int, now_ms: int) -> bool:
-    if bits & (STATE_BITS | SUB_QUEUE_BITS | LOCKED | SETTLING) != ACTIVE:
+    if bits & _NOT_READY != ACTIVE:
         return False
     return expires_ms < 0 or expires_ms > now_ms
