@@ -58,6 +58,7 @@ class SenderLink(Link):
         self._initial_delivery_count = (local.initial_delivery_count or 0) if local is not None else 0
         self.sender_credit = SenderCredit(self._initial_delivery_count)
         self.unsettled_count = 0
+        self._unsettled_most = session.connection.settings.max_unsettled
         self.host_answers = False
 
     def answer_by_host(self, unknown: Callable[[], DeliveryState]) -> None:
@@ -102,7 +103,7 @@ class SenderLink(Link):
     @property
     def unsettled_room(self) -> int:
         """How many deliveries more may be unsettled. Settled tells that there are more; settled ones need no room."""
-        return max(0, self.session.connection.settings.max_unsettled - self.unsettled_count)
+        return max(0, self._unsettled_most - self.unsettled_count)
 
     @property
     def sendable(self) -> int:

@@ -105,7 +105,7 @@ class KeptMessages:
         if sent is not None:
             sent.add(progress.first_id, tokens_of(rows, first, self._next))
         if not self.count:
-            self._drop(0)
+            self._let_go()
         return progress
 
     def release(self) -> bytes:
@@ -119,7 +119,11 @@ class KeptMessages:
         del self._rows[from_row * MESSAGE_WIDTH :]
         self.count = max(0, len(self._rows) // MESSAGE_WIDTH - self._next)
         if not self.count:
-            self._run, self._rows, self._next, self._taken = b"", array("q"), 0, 0
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """There are none any more."""
+        self._run, self._rows, self._next, self._taken = b"", array("q"), 0, 0
 
 
 def name_partition(rows: array[int], number: int) -> None:

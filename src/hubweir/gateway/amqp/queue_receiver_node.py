@@ -318,7 +318,8 @@ class QueueReceiverNode(Node):
                 pass
         finally:
             self._is_pumping = False
-        self._lacks_room = self._room < self.link.credit
+        credit = self.link.credit
+        self._lacks_room = credit > 0 and self._room < credit
         if self._slow_timer is None and self._state is ReceiverState.READY and self._parts.is_due:
             self._slow_timer = self.host.env.call_later(SLOW_MS, self._go_on_without_slow)
         self.host.wake()
@@ -366,14 +367,16 @@ class QueueReceiverNode(Node):
 
     def _keep(self, *, is_drain: bool) -> None:
         """There is no credit: what is asked and what is kept is given up, in a moment or at once."""
-        now_ms = self.host.env.monotonic_ms()
-        if self._used_up_ms < 0:
-            self._used_up_ms = now_ms
-        left_ms = self._used_up_ms + KEEP_MS - now_ms
-        if is_drain or left_ms <= 0 or len(self._parts) == 1:
-            self._parts.ask_for_less(0, is_drain=is_drain)
-            self._parts.release()
-        elif self._keep_timer is None and (self._parts.is_asked or self._parts.kept is not None):
+        parts, left_ms = self._parts, 0
+        if len(parts) > 1:
+            now_ms = self.host.env.monotonic_ms()
+            if self._used_up_ms < 0:
+                self._used_up_ms = now_ms
+            left_ms = self._used_up_ms + KEEP_MS - now_ms
+        if is_drain or left_ms <= 0:
+            parts.ask_for_less(0, is_drain=is_drain)
+            parts.release()
+        elif self._keep_timer is None and (parts.is_asked or parts.kept is not None):
             self._keep_timer = self.host.env.call_later(left_ms, self._keep_no_longer)
 
     def _keep_no_longer(self) -> None:

@@ -284,7 +284,7 @@ class ReceiverPart:
 
     def release(self) -> None:
         """Let others have what is kept and locked."""
-        if self.kept.are_locked:
+        if self.kept.count and self.kept.are_locked:
             self._submit(SettleMessages(self.place.log_id, self.kept.release(), SettleOutcome.RELEASE))
 
     def _submit(self, command: CancelReceive | CloseReceiver | GiveUpSession | SettleMessages) -> None:

@@ -8,7 +8,6 @@ serial numbers of 32 bits of a session, which wrap.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from sys import byteorder
 
 from msgspec import Struct
@@ -18,8 +17,7 @@ from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
 from hubweir.queue.settle_outcome import TOKEN_BYTES
 
 
-@dataclass(slots=True)
-class _Stretch:
+class _Stretch(Struct):
     """count: how many deliveries it began with; left: how many of them are not settled."""
 
     first_id: int

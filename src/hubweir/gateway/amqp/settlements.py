@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from msgspec import Struct, field
 
 from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Outcome, Rejected, Released
 from hubweir.amqp.transport.serial_number import add_serial, distance
@@ -55,8 +57,7 @@ _MODIFIED = {
 }
 
 
-@dataclass(slots=True)
-class Settling:
+class Settling(Struct):
     """Deliveries of one link that one command settles. spans: of ids, both ends included; and whether it waits."""
 
     spoken: Spoken
