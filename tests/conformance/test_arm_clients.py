@@ -112,12 +112,22 @@ def test_namespaces_are_made_changed_listed_and_deleted(hubs: EventHubManagement
     )
     assert (made.provisioning_state, made.sku.name, made.sku.capacity) == ("Succeeded", "Standard", 2)
     assert (made.is_auto_inflate_enabled, made.maximum_throughput_units) == (True, 7)
+    assert (made.location, made.tags) == ("westeurope", {"team": "shop"})
     again = hubs.namespaces.begin_create_or_update(GROUP, "managed", wanted).result()
+    assert (again.location, again.tags) == ("westeurope", {"team": "shop"})
     assert again.sku.capacity == 2, "the same wish twice is no mistake"
     changed = hubs.namespaces.update(
         GROUP, "managed", eh.EHNamespace(sku=eh.Sku(name="Standard", capacity=4), is_auto_inflate_enabled=False)
     )
     assert (changed.sku.capacity, changed.maximum_throughput_units) == (4, 0)
+    assert (changed.location, changed.tags) == ("westeurope", {"team": "shop"}), "who says nothing of them leaves them"
+    tagged = hubs.namespaces.update(GROUP, "managed", eh.EHNamespace(tags={"Team": "kitchen", "cost": ""}))
+    assert (tagged.tags, tagged.sku.capacity) == ({"Team": "kitchen", "cost": ""}, 4)
+    assert hubs.namespaces.get(GROUP, "managed").tags == tagged.tags
+    assert hubs.namespaces.update(GROUP, "managed", eh.EHNamespace(tags={})).tags == {}
+    hubs.namespaces.begin_create_or_update(GROUP, "managed", eh.EHNamespace(location="West Europe")).result()
+    with pytest.raises(HttpResponseError, match="is in the location 'westeurope', and stays there"):
+        hubs.namespaces.begin_create_or_update(GROUP, "managed", eh.EHNamespace(location="northeurope")).result()
     assert [each.name for each in hubs.namespaces.list_by_resource_group(GROUP)] == ["hubweir", "managed"]
     assert [each.name for each in hubs.namespaces.list()] == ["hubweir", "managed"]
     taken = hubs.namespaces.check_name_availability(eh.CheckNameAvailabilityParameter(name="managed"))

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Container, Sequence
+from dataclasses import replace as replace_fields
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -31,6 +32,7 @@ from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.catalog_lines import CatalogLines
 from hubweir.gateway.entity_logs import LogCommands, SubscriptionLogs, logs_of
+from hubweir.gateway.keeper.keeper import Tags
 from hubweir.namespace.catalog_followers import CatalogFollowers
 from hubweir.namespace.catalog_writer import CatalogWriter, OnNamespace, OnRemoved, OnRules, OnSubscriptionRule
 from hubweir.namespace.change_context import ChangeContext
@@ -252,6 +254,15 @@ class CatalogKeeper:
             on_done(result)
 
         self._writer.describe(change, described)
+
+    def change_tags(self, location: str | None, tags: Tags | None, on_done: OnNamespace) -> None:
+        """Give the namespace another location, or other tags in the place of all that it has; None leaves them."""
+
+        def changed(known: NamespaceDescription) -> NamespaceDescription:
+            where = known.location if location is None else location
+            return replace_fields(known, location=where, tags=known.tags if tags is None else tags)
+
+        self.describe(changed, on_done)
 
     def record_usage(self, hours: Sequence[tuple[int, ...]], oldest_hour_ms: int, on_done: OnNamespace) -> None:
         """Record what the namespace used; see CatalogWriter."""

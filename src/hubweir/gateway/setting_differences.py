@@ -20,6 +20,7 @@ from hubweir.namespace.tiers import time_text
 _NAMED_ONLY = {
     "rules": "authorization rules",
     "user_metadata": "user metadata",
+    "tags": "tags",
     "group_details": "what is kept about its consumer groups",
 }
 _NO_SETTINGS = ("name", "created_at_ms", "changed_at_ms", "first_rule")  # nobody changes them

@@ -31,7 +31,8 @@ class NamespaceDescription:
     hostnames: that lead to it, besides those that its name makes. profile: whose quotas hold (tiers.py); "": nobody
     said yet. default_rank: of the namespaces of one data folder the one with the highest is the default one.
     is_made_running: it was made while the service ran, so its key and profile are its own: a start that does not name
-    it changes nothing of it. is_deleting: it is not served any more, and all that it has goes.
+    it changes nothing of it. is_deleting: it is not served any more, and all that it has goes. location, tags: as Azure
+    Resource Manager was told them; nothing here goes by them. location "": none was told.
     """
 
     name: str
@@ -43,3 +44,5 @@ class NamespaceDescription:
     default_rank: int = 0
     is_made_running: bool = False
     is_deleting: bool = False
+    location: str = ""
+    tags: tuple[tuple[str, str], ...] = ()

@@ -121,6 +121,14 @@ class RemoveCatalogRule(KeeperCommand, frozen=True):
     name: str
 
 
+@command(212, Done)
+class UpdateTags(KeeperCommand, frozen=True):
+    """Give the namespace another location, or other tags in the place of all that it has; None leaves them."""
+
+    location: str | None
+    tags: tuple[tuple[str, str], ...] | None
+
+
 # Throughput units
 
 

@@ -67,11 +67,13 @@ class Members:
             raise self.wrong(name, "a list of texts")
         return value
 
-    def own_texts(self, name: str) -> dict[str, str]:
-        """The object of texts under a name; its names are those of a message's own properties, whose case counts."""
+    def own_texts(self, name: str) -> dict[str, str] | None:
+        """The object of texts under a name, whose names are somebody's own, such as a message's properties or tags:
+        their case counts.
+        """
         value = self._take(name)
         if value is None:
-            return {}
+            return None
         if not isinstance(value, dict):
             raise self.wrong(name, "an object")
         for each, text in value.items():

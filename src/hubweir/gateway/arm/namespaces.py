@@ -1,6 +1,6 @@
 """Namespaces as ARM has them: one namespace of ours is one of Microsoft.EventHub and one of Microsoft.ServiceBus.
 
-Its Sku is its profile, and stays; its capacity is its throughput units. Location and tags are taken and not kept.
+Its Sku is its profile, and stays; its capacity is its throughput units. Location and tags are tags.py.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, page, resource, time_of
 from hubweir.gateway.arm.members import Members
 from hubweir.gateway.arm.operation import ArmCall
+from hubweir.gateway.arm.tags import UNTOLD, check_location, wanted_location, wanted_tags
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.http.exchange import Response, answer_of
 from hubweir.gateway.http.namespaces import find_namespace, management_of
+from hubweir.gateway.keeper.keeper import Tags
 from hubweir.gateway.namespace_management import NewNamespace
 from hubweir.namespace.names import check_namespace_name
 from hubweir.namespace.resource_path import fold
@@ -48,8 +50,8 @@ def namespace_document(call: ArmCall, gateway: Gateway) -> Document:
             "zoneRedundant": False,
             "disableLocalAuth": False,
         },
-        location="local",
-        tags={},
+        location=described.location or UNTOLD,
+        tags=dict(described.tags),
         sku={"name": tier, "tier": tier, "capacity": units.held},
     )
 
@@ -63,7 +65,10 @@ async def get_namespace(call: ArmCall) -> Response:
 
 
 async def put_namespace(call: ArmCall) -> Response:
-    """Make a namespace, or change the units of one that is there."""
+    """Make a namespace, or change the units and the tags of one that is there.
+
+    After a crash in the middle it is there without location and tags: a request that comes again gives it both.
+    """
     name, wanted = call.names["namespace"], await _wanted(call)
     there = fold(call.gateway.settings.namespace) == fold(name)
     if there:
@@ -76,7 +81,9 @@ async def put_namespace(call: ArmCall) -> Response:
         maximum_throughput_units=wanted.maximum or 0,
     )
     await management_of(call.gateway.process.default).create(new)
-    return answer(namespace_document(call, find_namespace(call.gateway, name)), 201)
+    made = find_namespace(call.gateway, name)
+    await _tag(made, wanted)
+    return answer(namespace_document(call, made), 201)
 
 
 async def patch_namespace(call: ArmCall) -> Response:
@@ -124,11 +131,14 @@ class _NamespaceWish:
     profile: str
     units: int | None
     maximum: int | None
+    location: str | None
+    tags: Tags | None
 
 
 async def _wanted(call: ArmCall) -> _NamespaceWish:
     members = await call.members()
-    members.pass_over("location", "tags", "id", "name", "type", "systemData")
+    members.pass_over("id", "name", "type", "systemData")
+    location, tags = wanted_location(members), wanted_tags(members)
     sku, properties = members.members("sku"), members.members("properties")
     members.finish()
     profile = _profile(sku)
@@ -142,7 +152,7 @@ async def _wanted(call: ArmCall) -> _NamespaceWish:
         maximum = 0
     if inflates and not maximum:
         raise ServiceError(ARGUMENT_ERROR, "Auto-inflate needs a 'properties.maximumThroughputUnits' above 0.")
-    return _NamespaceWish(profile, units, maximum)
+    return _NamespaceWish(profile, units, maximum, location, tags)
 
 
 def _profile(sku: Members) -> str:
@@ -153,6 +163,15 @@ def _profile(sku: Members) -> str:
     return said
 
 
+async def _tag(gateway: Gateway, wanted: _NamespaceWish) -> None:
+    """Give a namespace the tags that are wanted, and the location where it has none."""
+    known = gateway.namespace.description
+    location = wanted.location if not known.location else None
+    tags = None if wanted.tags == known.tags else wanted.tags
+    if location is not None or tags is not None:
+        await answer_of(partial(gateway.keeper.change_tags, location, tags))
+
+
 async def _change(gateway: Gateway, wanted: _NamespaceWish) -> None:
     tier = _tier(gateway)
     if wanted.profile and wanted.profile != fold(tier):
@@ -161,5 +180,7 @@ async def _change(gateway: Gateway, wanted: _NamespaceWish) -> None:
             "another one, or start the service with another --profile."
         )
         raise ServiceError(ARGUMENT_ERROR, text)
+    check_location(gateway.settings.namespace, gateway.namespace.description.location, wanted.location)
+    await _tag(gateway, wanted)
     if wanted.units is not None or wanted.maximum is not None:
         await answer_of(partial(gateway.units.change, held=wanted.units, maximum=wanted.maximum))

@@ -123,7 +123,7 @@ def _expression(members: Members) -> str | None:
 
 def _correlation(members: Members) -> CorrelationFilterDescription | None:
     texts = {field: members.text(name) for name, field in CORRELATION.items()}
-    properties = members.own_texts("properties")
+    properties = members.own_texts("properties") or {}
     members.pass_over("requiresPreprocessing")
     members.finish()
     values = [NamedValue(name, ValueType.STRING, text) for name, text in properties.items()]

@@ -21,13 +21,14 @@ from hubweir.broker.commands.keeper import (
     RuleAsKept,
     UpdateAuthorizationRules,
     UpdateEntity,
+    UpdateTags,
     UpdateUnits,
     UsageTold,
 )
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import STORE_OFFLINE, TIMED_OUT, ServiceError
 from hubweir.gateway.brokers import OnAnswer, error_of
-from hubweir.gateway.keeper.keeper import OnDescription
+from hubweir.gateway.keeper.keeper import OnDescription, Tags
 from hubweir.namespace.catalog_writer import OnNamespace, OnRemoved, OnRules, OnSubscriptionRule
 from hubweir.namespace.change_forms import (
     decode_description,
@@ -131,6 +132,10 @@ class FollowedNamespace:
     def remove_subscription_rule(self, subscription: str, name: str, on_done: OnRemoved) -> None:
         command = RemoveCatalogRule(self.link.owner, self.name, subscription, name)
         self._ask(command, Answer, lambda _: None, on_done)
+
+    def change_tags(self, location: str | None, tags: Tags | None, on_done: OnNamespace) -> None:
+        command = UpdateTags(self.link.owner, self.name, location, tags)
+        self._ask(command, Answer, lambda _: self.namespace.description, on_done)
 
     def change_units(self, held: int | None, maximum: int | None, on_done: OnNamespace) -> None:
         """As NamespaceUnits.change."""

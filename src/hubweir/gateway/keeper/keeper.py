@@ -10,12 +10,13 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from hubweir.errors import ServiceError
-from hubweir.namespace.catalog_writer import OnRemoved, OnRules, OnSubscriptionRule
+from hubweir.namespace.catalog_writer import OnNamespace, OnRemoved, OnRules, OnSubscriptionRule
 from hubweir.namespace.changes import EntityChange, RuleChange
 from hubweir.namespace.entity import AnyEntity, EntityDescription
 from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
 
 K = TypeVar("K", bound=EntityDescription)
+Tags = tuple[tuple[str, str], ...]
 OnDescription = Callable[[K | ServiceError], None]
 
 
@@ -46,6 +47,9 @@ class Keeper(Protocol):
 
     def change_rules(self, name: str | None, change: RuleChange, on_done: OnRules) -> None:
         """Change the authorization rules of an entity, or with None of the namespace. It bites at once."""
+
+    def change_tags(self, location: str | None, tags: Tags | None, on_done: OnNamespace) -> None:
+        """Give the namespace another location, or other tags in the place of all that it has; None leaves them."""
 
     def put_subscription_rule(
         self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule, *, replaces: bool

@@ -32,6 +32,7 @@ from hubweir.broker.commands.keeper import (
     UnitsLent,
     UpdateAuthorizationRules,
     UpdateEntity,
+    UpdateTags,
     UpdateUnits,
     UsageTold,
     UsesWanted,
@@ -171,6 +172,9 @@ class KeeperServer:
     def _remove_rule(self, gateway: Gateway, command: RemoveCatalogRule, on_answer: OnAnswer) -> None:
         self._keeper(gateway).remove_subscription_rule(command.subscription, command.name, _then(on_answer, _done))
 
+    def _update_tags(self, gateway: Gateway, command: UpdateTags, on_answer: OnAnswer) -> None:
+        self._keeper(gateway).change_tags(command.location, command.tags, _then(on_answer, _done))
+
     def _update_units(self, gateway: Gateway, command: UpdateUnits, on_answer: OnAnswer) -> None:
         gateway.units.change(_then(on_answer, _done), held=command.held, maximum=command.maximum)
 
@@ -220,6 +224,7 @@ class KeeperServer:
         UpdateAuthorizationRules: _update_rules,
         PutCatalogRule: _put_rule,
         RemoveCatalogRule: _remove_rule,
+        UpdateTags: _update_tags,
         UpdateUnits: _update_units,
         AskUsage: _ask_usage,
         LeaseUnits: _lease,

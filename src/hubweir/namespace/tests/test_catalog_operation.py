@@ -167,7 +167,9 @@ SUBSCRIPTION_MAP = {
 }
 PLACED, PLACED_MAP = Placement("ab" * 16, 0), {"log_id": "ab" * 16, "store_index": 0}
 UNITS, UNITS_MAP = UnitsDescription(2, 4, 1), {"held": 2, "maximum": 4, "inflated": 1}
-NAMESPACE = NamespaceDescription("ns", (RULE,), 5, UNITS, ("h.example",), "basic", 3, True, True)
+NAMESPACE = NamespaceDescription(
+    "ns", (RULE,), 5, UNITS, ("h.example",), "basic", 3, True, True, "here", (("team", "shop"),)
+)
 NAMESPACE_MAP = {
     "name": "ns",
     "rules": [RULE_MAP],
@@ -178,6 +180,8 @@ NAMESPACE_MAP = {
     "default_rank": 3,
     "is_made_running": True,
     "is_deleting": True,
+    "location": "here",
+    "tags": [["team", "shop"]],
 }
 DESCRIBED = DescribeNamespace(NAMESPACE)
 

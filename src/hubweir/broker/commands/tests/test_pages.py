@@ -39,6 +39,7 @@ NUMBERS = {
     **{"ListOpenTransfers": 59, "TakeTransfer": 60, "StoreTransfer": 61, "EndTransfer": 62},
     **{"FollowCatalog": 192, "CatalogApplied": 193, "CreateEntity": 194, "UpdateEntity": 195, "DeleteEntity": 196},
     **{"UpdateAuthorizationRules": 197, "PutCatalogRule": 198, "RemoveCatalogRule": 199, "UpdateUnits": 200},
+    **{"UpdateTags": 212},
     **{"AskUsage": 201, "TellUses": 202, "LeaseUnits": 203, "CatalogFollowed": 224, "EntityAsKept": 225},
     **{"FollowNamespaces": 204, "NamespacesApplied": 205, "CreateNamespace": 206, "DeleteNamespace": 207},
     **{"NamespacesTold": 229, "NamespacesChanged": 153, "ChangeSettings": 219},

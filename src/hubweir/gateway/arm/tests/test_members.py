@@ -11,9 +11,12 @@ from hubweir.gateway.arm.members import Members
 
 
 def test_members_are_found_in_any_case_and_null_is_not_there() -> None:
-    members = Members.of_body(b'{"Name": "shop", "count": 3, "on": false, "rights": ["Send"], "none": null}')
+    members = Members.of_body(
+        b'{"Name": "shop", "count": 3, "on": false, "rights": ["Send"], "none": null, "Tags": {"Team": "shop"}}'
+    )
     assert (members.text("name"), members.number("Count"), members.flag("ON")) == ("shop", 3, False)
     assert members.texts("rights") == ["Send"] and members.text("none") is None
+    assert members.own_texts("tags") == {"Team": "shop"} and members.own_texts("others") is None
     members.finish()
 
 
@@ -33,12 +36,14 @@ def test_an_empty_body_asks_for_nothing() -> None:
         (lambda members: members.number("on"), "'on' must be a whole number"),
         (lambda members: members.flag("count"), "'count' must be true or false"),
         (lambda members: members.texts("name"), "'name' must be a list of texts"),
+        (lambda members: members.own_texts("name"), "'name' must be an object"),
+        (lambda members: members.own_texts("numbers"), "'numbers.a' must be a text"),
         (lambda members: members.members("name"), "'name' must be an object"),
         (lambda members: members.members("inside").number("deep"), "'inside.deep' must be a whole number"),
     ],
 )
 def test_another_type_is_refused_with_the_path(read: Callable[[Members], object], says: str) -> None:
-    members = Members.of_body(b'{"name": "shop", "count": 3, "on": true, "inside": {"deep": "x"}}')
+    members = Members.of_body(b'{"name": "shop", "count": 3, "on": true, "inside": {"deep": "x"}, "numbers": {"a": 1}}')
     _refused(lambda: read(members), ARGUMENT_ERROR, says)
 
 
