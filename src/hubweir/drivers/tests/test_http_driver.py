@@ -83,6 +83,7 @@ def test_the_line_of_a_request_has_a_limit(run: Run, length: int, status: bytes)
 
 
 def test_a_slow_head_is_refused(run: Run) -> None:
+    """Attack 79: the head."""
     answer = run(ask(b"GET / HTTP/1.1\r\nhost", head_time_ms=50))
     assert answer.split(b" ")[1] == b"408"
 
@@ -145,6 +146,7 @@ def test_a_plain_request_and_the_one_behind_it_are_answered(run: Run, request_by
     ],
 )
 def test_a_request_with_two_meanings_is_refused_and_nothing_behind_it_is_read(run: Run, request_bytes: bytes) -> None:
+    """Attacks 72 to 75."""
     answers = run(ask_all(request_bytes + HIDDEN))
     assert answers.count(b"HTTP/1.1 ") == 1
     assert answers.split(b" ")[1] in (b"400", b"501")
@@ -185,11 +187,13 @@ async def reading(scope: dict[str, Any], receive: Any, send: Callable[[dict[str,
 
 @pytest.mark.parametrize("head", [b"content-length: 100000", b"transfer-encoding: chunked"])
 def test_a_body_that_trickles_in_is_refused(run: Run, head: bytes) -> None:
+    """Attack 79: the body."""
     answer = run(ask_all(post(head, body=b"5\r\nhello\r\n"), serve=reading, window_ms=50))
     assert answer.split(b" ")[1] == b"408"
 
 
 def test_a_thousand_requests_in_one_write_are_all_answered_in_order(run: Run) -> None:
+    """Attack 80."""
     seen: list[bytes] = []
 
     async def noting(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -230,6 +234,8 @@ def test_header_names_are_kept_as_they_were_spelt(run: Run) -> None:
 
 
 def test_a_peer_that_pipelines_without_end_is_read_no_faster_than_it_is_answered(run: Run) -> None:
+    """Attack 80."""
+
     async def scenario() -> tuple[int, int]:
         answered = 0
         largest = 0

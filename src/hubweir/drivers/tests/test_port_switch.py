@@ -109,6 +109,8 @@ def test_who_does_not_say_enough_in_time_is_dropped(
 
 
 def test_one_undecided_connection_too_many_drops_the_oldest(run: Run) -> None:
+    """Attack 79: half-open connections."""
+
     async def scenario() -> None:
         switch = PortSwitch(amqp=Echo, http=Http, tls=None, limits=PortLimits(undecided_connections=2))
         address = switch.listen("127.0.0.1", 0)

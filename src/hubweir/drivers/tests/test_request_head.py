@@ -54,6 +54,7 @@ def test_good_heads_pass(method: str, target: bytes, version: str, headers: list
 def test_heads_with_two_meanings_are_refused(
     status: str, method: str, target: bytes, version: str, headers: list[tuple[bytes, bytes]]
 ) -> None:
+    """Attacks 75, 80 and 81."""
     fault = head_fault(method, target, version, headers)
     assert fault is not None and fault[0].startswith(status)
 

@@ -148,6 +148,7 @@ def peer(namespace: RunningNamespace) -> Iterator[Peer]:
 )
 @pytest.mark.parametrize(("offered", "echoed"), [("AMQPWSB10", "AMQPWSB10"), ("amqp", "amqp"), ("soap, amqp", "amqp")])
 def test_the_offered_subprotocol_is_echoed(namespace: RunningNamespace, path: str, offered: str, echoed: str) -> None:
+    """Attack 85: a foreign origin and deflate change nothing."""
     with Peer(namespace) as connected:
         status, headers = connected.shake_hands(
             path, protocols=offered, Origin="https://elsewhere", Sec_WebSocket_Extensions="permessage-deflate"
@@ -170,6 +171,7 @@ def test_the_offered_subprotocol_is_echoed(namespace: RunningNamespace, path: st
     ],
 )
 def test_other_handshakes_are_refused(namespace: RunningNamespace, request_of: dict[str, str], status: int) -> None:
+    """Attack 85."""
     with Peer(namespace) as connected:
         assert connected.shake_hands(**request_of)[0] == status
 
@@ -251,6 +253,7 @@ def test_a_message_of_the_largest_size_is_taken_and_one_byte_more_is_not(namespa
     ],
 )  # fmt: skip
 def test_who_breaks_the_rules_is_told_and_dropped(peer: Peer, data: bytes, code: int) -> None:
+    """Attack 85."""
     peer.send(data)
     assert peer.close_code() == code
 

@@ -39,6 +39,7 @@ def test_depth_has_a_limit() -> None:
     ids=lambda data: repr(data[:24]),
 )  # fmt: skip
 def test_what_is_dangerous_or_ambiguous_is_refused_fast(data: bytes) -> None:
+    """Attack 83."""
     started = time.process_time()
     with pytest.raises(IllegalJson) as refusal:
         read_json(data)

@@ -112,6 +112,7 @@ def test_texts_that_a_library_puts_together_are_limited_by_their_place(world: Wo
 def test_a_line_without_a_kind_is_one_line_without_secrets_for_this_output_alone(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Attacks 87 and 88."""
     world.logger.propagate = True
     world.logger.error("cannot reach %s", "sb://host;SharedAccessKey=abc\n2026-01-01 INFO ready: all is well")
     [line] = world.lines

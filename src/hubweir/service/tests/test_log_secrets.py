@@ -39,6 +39,7 @@ def shown_in_wrong_places(namespace: RunningNamespace) -> None:
 
 @pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO])
 def test_no_line_has_a_key_a_signature_or_a_body(caplog: pytest.LogCaptureFixture, level: int) -> None:
+    """Attack 88."""
     caplog.set_level(level, "hubweir")
     with running_namespace() as namespace:
         namespace.create_event_hub("orders")

@@ -116,6 +116,7 @@ def test_a_token_counts_for_its_request_alone(http: Http, new_hub: NewHub) -> No
     ],
 )  # fmt: skip
 def test_no_header_from_outside_stands_for_a_token_or_another_request(http: Http, new_hub: NewHub, field: str) -> None:
+    """Attacks 76 and 77."""
     hub = new_hub()
     name, _, value = field.partition(": ")
     assert http.call("POST", f"/{hub}/messages", "x", auth=None, **{name: value}).status == 401
@@ -131,6 +132,7 @@ def test_no_header_from_outside_stands_for_a_token_or_another_request(http: Http
     ],
 )  # fmt: skip
 def test_a_path_with_two_meanings_is_refused(http: Http, new_hub: NewHub, path: str) -> None:
+    """Attack 78."""
     hub = new_hub()
     assert send(http, path.format(hub=hub), "") == 400
     assert send(http, f"/{hub.upper()}/Messages", "") == 201
@@ -138,7 +140,7 @@ def test_a_path_with_two_meanings_is_refused(http: Http, new_hub: NewHub, path: 
 
 
 def test_an_early_answer_to_a_peer_that_waits_for_100_ends_the_connection(http: Http, new_hub: NewHub) -> None:
-    """Nobody could tell a body that comes after all from the next request."""
+    """Attack 80. Nobody could tell a body that comes after all from the next request."""
     head = f"POST /{new_hub()}/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 40\r\nexpect: 100-continue\r\n"
     answers = http.raw(f"{head}\r\nGET /health HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
     assert statuses(answers) == [401]
@@ -167,6 +169,7 @@ def test_a_peer_that_goes_away_in_its_body_leaves_nothing(http: Http, new_hub: N
     ],
 )  # fmt: skip
 def test_a_send_with_two_meanings_stores_nothing(http: Http, new_hub: NewHub, fields: str) -> None:
+    """Attacks 72 to 75 and 81."""
     hub = new_hub()
     head = f"POST /{hub}/messages HTTP/1.1\r\nhost: localhost\r\nauthorization: {token(hub)}\r\n"
     hidden = f"{head}content-length: 6\r\n\r\nhidden"
@@ -178,6 +181,7 @@ def test_a_send_with_two_meanings_stores_nothing(http: Http, new_hub: NewHub, fi
 
 
 def test_no_token_and_no_key_is_ever_logged(http: Http, new_hub: NewHub, caplog: pytest.LogCaptureFixture) -> None:
+    """Attack 88."""
     hub = new_hub()
     caplog.set_level(logging.DEBUG)
     auths = [token(hub), token(hub, key="seeded-secret"), token(hub, seconds=-1), "SharedAccessSignature seeded-secret"]
