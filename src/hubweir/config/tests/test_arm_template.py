@@ -204,6 +204,21 @@ def test_a_condition_may_be_a_text(condition: Any, count: int) -> None:
     assert len(config["UserConfig"]["NamespaceConfig"]) == count
 
 
+def test_what_every_hub_and_premium_namespace_has_anyway_is_not_said() -> None:
+    group = {"type": "consumergroups", "name": "$default"}
+    hub = {"type": "eventhubs", "name": "orders", "resources": [group]}
+    config, _ = imported(named("shop", sku={"name": "Premium", "capacity": 4}, resources=[hub]))
+    (shop,) = config["UserConfig"]["NamespaceConfig"]
+    assert shop["Sku"] == "Premium" and "ThroughputUnits" not in shop, "a premium capacity counts something else"
+    assert shop["Entities"] == [{"Name": "orders", "PartitionCount": 4}]
+
+
+def test_a_name_is_spelt_as_its_own_resource_spells_it_wherever_that_stands() -> None:
+    hub = {"type": "Microsoft.EventHub/namespaces/eventhubs", "name": "SHOP/orders"}
+    config, _ = imported({"resources": [hub, named("shop")["resources"][0]]})
+    assert [each["Name"] for each in config["UserConfig"]["NamespaceConfig"]] == ["shop"]
+
+
 def test_loops_in_variables_and_properties_make_lists() -> None:
     template = {
         "variables": {"copy": [{"name": "names", "count": 3, "input": "[concat('hub', copyIndex('names', 1))]"}]},

@@ -38,6 +38,15 @@ def test_a_put_changes_what_it_says_and_nothing_else(client: ArmClient) -> None:
     assert status == 200 and again["properties"]["retentionDescription"] == told["retentionDescription"]
 
 
+def test_days_that_were_told_change_no_hours_and_other_days_do(client: ArmClient) -> None:
+    hours = {"retentionDescription": {"retentionTimeInHours": 36}}
+    _, made = client.ask("PUT", f"{HUB}/kept", {"properties": hours})
+    assert made["properties"]["messageRetentionInDays"] == 2
+    for days, expected in ((2, 36), (3, 72)):
+        _, told = client.ask("PUT", f"{HUB}/kept", {"properties": {"messageRetentionInDays": days}})
+        assert told["properties"]["retentionDescription"]["retentionTimeInHours"] == expected
+
+
 def test_a_hub_has_four_partitions_where_none_are_said(client: ArmClient) -> None:
     assert client.ask("PUT", f"{HUB}/usual")[1]["properties"]["partitionCount"] == 4
     assert [client.ask("DELETE", f"{HUB}/usual")[0] for _ in range(2)] == [200, 204]
