@@ -66,7 +66,10 @@ async def _receive(gateway: Gateway, request: Request, match: Match, mode: Recei
                 if mode is ReceiveMode.PEEK_LOCK:
                     _checked(gateway, match.entity)  # its status may have changed meanwhile
                 response = Response(204, content_type=None)
+                trace = None
                 if found.rows:
+                    if gateway.process.tracer is not None:
+                        trace = gateway.process.tracer.delivers(source.fragments.entity, found.run)
                     uri = uri_of(request, match.entity)
                     response = message_response(found, receive.place.id_prefix, status, uri)
                 receive.taken()
@@ -81,7 +84,13 @@ async def _receive(gateway: Gateway, request: Request, match: Match, mode: Recei
         traffic.messages_out += 1
         traffic.bytes_out += len(response.body)
     slot.hold(len(response.body))
-    return replace(response, on_sent=slot.give_back)
+
+    def sent() -> None:
+        slot.give_back()
+        if trace is not None:
+            trace.ended()
+
+    return replace(response, on_sent=sent)
 
 
 def _checked(gateway: Gateway, path: str) -> MessageSource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from hubweir.auth.shared_access_signature import make_token
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
 from hubweir.client.blocking_queue import BlockingQueueClient
@@ -193,6 +195,37 @@ def test_a_context_goes_on_through_forwards_topics_and_dead_letters_without_the_
                 dead = client.receiver(entity, QueueReceiverOptions(sub_queue=SubQueue.DEAD_LETTERS))
                 [message] = dead.receive(max_wait_s=WAIT_S)
                 assert given.items() <= message.properties.items()
+
+
+def ask(namespace: RunningNamespace, method: str, path: str, headers: dict[str, str]) -> int:
+    """A request over HTTP with the root key; its status."""
+    target = ConnectionString.parse(namespace.connection_string())
+    assert target.key_name is not None and target.key is not None
+    token = make_token(f"https://{target.host}/", target.key_name, target.key, int(time.time()) + 60)
+    connection = http.client.HTTPConnection(target.host, target.tcp_port, timeout=WAIT_S)
+    try:
+        body = b"tea" if path.endswith("/messages") else b""
+        connection.request(method, f"/{path}?timeout=15", body, {"Authorization": token, **headers})
+        response = connection.getresponse()
+        response.read()
+        return response.status
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(("method", "status"), [("DELETE", 200), ("POST", 201)])
+def test_what_is_sent_and_received_over_http_has_its_spans(collector: Collector, method: str, status: int) -> None:
+    with running_namespace(traces=collector.url) as namespace:
+        namespace.create_queue("kitchen")
+        for flags in ("01", "00"):
+            assert ask(namespace, "POST", "kitchen/messages", {"traceparent": f'"{PARENT}-{flags}"'}) == 201
+        began_ns = time.time_ns()
+        for _ in range(2):
+            assert ask(namespace, method, "kitchen/messages/head", {}) == status
+    (send,), (commit,), (deliver,) = (collector.named(f"{name} kitchen") for name in ("send", "commit", "deliver"))
+    assert {span.parent_span_id.hex() for span in (send, deliver)} == {PARENT[-16:]}
+    assert commit.parent_span_id == send.span_id
+    assert send.end_time_unix_nano < began_ns < deliver.start_time_unix_nano <= deliver.end_time_unix_nano
 
 
 @pytest.mark.crash
