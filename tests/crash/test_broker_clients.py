@@ -19,7 +19,7 @@ from azure.eventhub.exceptions import EventHubError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_broker_kill import is_another, until
+from three_processes import is_another, until
 
 from hubweir.client.administration import Administration
 from hubweir.client.connection import Connection

@@ -10,76 +10,42 @@ import json
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from spread_load import SpreadLoad
+from three_processes import (
+    BACK_S,
+    BROKERS,
+    LINUX_ALONE,
+    PARTITIONS,
+    SOURCE,
+    health,
+    is_another,
+    kept,
+    loaded,
+    three_processes,
+    typed,
+    until,
+)
 
-from hubweir.cli.main import hubweir
 from hubweir.service.runtime_folder import RuntimeFolder
-from hubweir.testing.broker_processes import broker_pids, end_brokers
+from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
 
-BROKERS = 3
-PARTITIONS = 6
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
-# A machine that runs other tests at the same time starts a process slowly; the goal is 3 s on an idle one.
-BACK_S = 90.0
 ALONE_S = 5.0  # so long the load goes on without a supervisor
 
-pytestmark = [
-    pytest.mark.crash,
-    pytest.mark.timeout(1800),
-    pytest.mark.skipif(sys.platform != "linux", reason="several broker processes are served on Linux alone"),
-]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800), LINUX_ALONE]
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    data = tmp_path / "data"
-    made = ServerProcess(data, arguments=["--brokers", str(BROKERS)], environment={"PYTHONPATH": SOURCE})
-    try:
-        made.start()
+    with three_processes(tmp_path / "data") as made:
         yield made
-    finally:
-        made.kill9()
-        end_brokers(data)
-
-
-def loaded(server: ServerProcess, seed: int) -> SpreadLoad:
-    load = SpreadLoad(server.connection_string(), PARTITIONS, seed)
-    asyncio.run(load.create_hub("durable"))
-    return load
-
-
-def kept(load: SpreadLoad, server: ServerProcess) -> None:
-    """All that was accepted is there, once, as it was, and writing goes on everywhere."""
-    wrong = asyncio.run(load.read_new()) or asyncio.run(load.read_all_again())
-    assert not wrong, f"{wrong[:5]}\n{server.output}"
-
-
-def health(server: ServerProcess) -> str:
-    """What `hubweir health` prints, whichever process answers."""
-    return CliRunner().invoke(hubweir, ["health", "--host", server.host, "--port", str(server.port)]).output
-
-
-def is_another(data: Path, index: int, pid: int) -> bool:
-    """Whether a broker process of this index listens that is not this one."""
-    return broker_pids(data).get(index, pid) != pid
-
-
-def until(holds: Callable[[], bool], seconds: float) -> None:
-    limit = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < limit, "it did not come to be"
-        time.sleep(0.02)
 
 
 def test_a_stalled_broker_is_killed_before_another_owns_its_store(tmp_path: Path, server: ServerProcess) -> None:
@@ -129,27 +95,21 @@ def test_processes_of_another_start_are_ended_before_their_stores_are_opened(
 
 def test_faults_are_ordered_by_command(tmp_path: Path, server: ServerProcess) -> None:
     load, data = loaded(server, 4), tmp_path / "data"
-    access = ["--connection-string", server.connection_string()]
-
-    def typed(*words: str) -> str:
-        result = CliRunner().invoke(hubweir, ["broker", *words, *access], catch_exceptions=False)
-        assert result.exit_code == 0, result.output
-        return result.output
 
     def states() -> list[str]:
-        return [each["state"] for each in json.loads(typed("list", "--json"))]
+        return [each["state"] for each in json.loads(typed(server, "list", "--json"))]
 
     before = broker_pids(data)
     assert states() == ["serves"] * BROKERS
-    assert [str(pid) in typed("list") for pid in before.values()] == [True] * BROKERS
-    asyncio.run(load.write_on(0.2, lambda: typed("stop", "1"), 2.0))
+    assert [str(pid) in typed(server, "list") for pid in before.values()] == [True] * BROKERS
+    asyncio.run(load.write_on(0.2, lambda: typed(server, "stop", "1"), 2.0))
     until(lambda: states()[1] == "stopped", BACK_S)
     assert sorted(broker_pids(data)) == [0, 2]
     until(lambda: "1 store-away" in health(server), BACK_S)
-    typed("start", "1")
+    typed(server, "start", "1")
     until(lambda: states() == ["serves"] * BROKERS, BACK_S)
     until(lambda: "Service is healthy" in health(server), BACK_S)
-    typed("kill", "2")
+    typed(server, "kill", "2")
     until(partial(is_another, data, 2, before[2]), BACK_S)
     until(lambda: states() == ["serves"] * BROKERS, BACK_S)
     kept(load, server)

@@ -1,6 +1,6 @@
 """Stores of `serve --brokers 3` that are away, and a process that follows no keeper: all else goes on, nothing is lost.
 
-Real processes, with the load of test_broker_kill.py.
+Real processes: those of three_processes.py.
 """
 
 from __future__ import annotations
@@ -16,46 +16,39 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from spread_load import SpreadLoad
-from test_broker_kill import BACK_S, BROKERS, PARTITIONS, SOURCE, health, is_another, kept, loaded, until
+from three_processes import (
+    BACK_S,
+    BROKERS,
+    LINUX_ALONE,
+    PARTITIONS,
+    health,
+    is_another,
+    kept,
+    loaded,
+    three_processes,
+    typed,
+    until,
+)
 
-from hubweir.cli.main import hubweir
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
 from hubweir.errors import ServiceError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.service.runtime_folder import RuntimeFolder
-from hubweir.testing.broker_processes import broker_pids, end_brokers
+from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
 
-pytestmark = [
-    pytest.mark.crash,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(sys.platform != "linux", reason="several broker processes are served on Linux alone"),
-]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(600), LINUX_ALONE]
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    data = tmp_path / "data"
-    made = ServerProcess(data, arguments=["--brokers", str(BROKERS)], environment={"PYTHONPATH": SOURCE})
-    try:
-        made.start()
+    with three_processes(tmp_path / "data") as made:
         yield made
-    finally:
-        made.kill9()
-        end_brokers(data)
-
-
-def typed(server: ServerProcess, *words: str) -> str:
-    arguments = ["broker", *words, "--connection-string", server.connection_string()]
-    result = CliRunner().invoke(hubweir, arguments, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 def away(server: ServerProcess) -> list[int]:
