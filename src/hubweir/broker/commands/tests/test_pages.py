@@ -50,6 +50,7 @@ NUMBERS = {
     **{"EndSession": 211},
     **{"PurgePartition": 215, "PartitionPurged": 235},
     **{"AskStatus": 220, "StatusTold": 76, "AskReaders": 221, "ReadersTold": 77},
+    **{"AskConnections": 222, "ConnectionsTold": 78},
     **{"AskProcesses": 28, "OrderFault": 29, "MarkStore": 57, "ProcessesTold": 74},
     **{"CatalogPart": 150, "CatalogChanged": 151, "UsesWanted": 152},
     **{"TransferTaken": 110, "TransferStored": 111, "OpenTransfersListed": 112},
