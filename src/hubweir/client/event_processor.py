@@ -75,6 +75,7 @@ class EventProcessor:
         )
         self._partition_ids: tuple[str, ...] = ()
         self._held: dict[str, Record] = {}
+        self._claim_ended = asyncio.Event()  # set but while the store is asked for a claim
         self._pumps: dict[str, PartitionPump] = {}
         self._leaving: set[str] = set()
         self._tasks = Tasks(f"event processor {self.owner_id}")
@@ -92,7 +93,8 @@ class EventProcessor:
         """
         if self._is_running:
             raise ServiceError(ILLEGAL_STATE, "this processor runs already")
-        self._is_running = True
+        self._is_running, self._claim_ended = True, asyncio.Event()  # of the loop of now
+        self._claim_ended.set()
         self._tasks.start(self._balance(), name="rounds")
 
     async def stop(self) -> None:
@@ -102,6 +104,14 @@ class EventProcessor:
         """
         if not self._is_running:
             return
+        try:  # it may be stored whatever happens here, and only its answer says which leases there are to give up
+            async with asyncio.timeout(self._options.grace_s):
+                await self._claim_ended.wait()
+        except TimeoutError:
+            said = (
+                f"the store did not answer a claim within {self._options.grace_s} s: its leases run out by themselves"
+            )
+            await self._tell(None, TimeoutError(said))
         await self._tasks.stop()
         await asyncio.gather(*(pump.stop(CloseReason.SHUTDOWN) for pump in self._pumps.values()))
         self._pumps.clear()
@@ -142,7 +152,11 @@ class EventProcessor:
         decision = self._balancer.decide(map(Ownership.of, records), self._partition_ids, now_s)
         # A store may refuse an empty list.
         claims = [self._claim(claim) for claim in decision.claims]
-        claimed = await self._store.claim_ownership(claims) if claims else ()
+        self._claim_ended.clear()
+        try:
+            claimed = await self._store.claim_ownership(claims) if claims else ()
+        finally:
+            self._claim_ended.set()
         self._held = {record["partition_id"]: record for record in claimed}
         for partition_id in list(self._pumps):
             if partition_id not in self._held or self._pumps[partition_id].is_over:

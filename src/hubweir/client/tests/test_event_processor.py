@@ -164,6 +164,43 @@ def test_store_that_fails_is_told_and_changes_nothing(namespace: RunningNamespac
     run_on("asyncio", scenario(), seconds=60)
 
 
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_stop_in_the_middle_of_a_claim_gives_up_what_the_claim_got(
+    answers: bool, namespace: RunningNamespace, new_hub: NewHub
+) -> None:
+    """A store that does not answer is not waited for without end: those leases run out by themselves."""
+    hub = new_hub(partition_count=4)
+
+    class Slow(MemoryCheckpointStore):
+        """It stores a claim before it answers."""
+
+        async def claim_ownership(self, *claims: object, **more: object) -> list[dict[str, object]]:
+            claimed = list(await super().claim_ownership(*claims, **more))
+            stored.set()
+            await answer.wait()
+            return claimed
+
+    stored, answer = asyncio.Event(), asyncio.Event()
+
+    async def scenario() -> None:
+        async def handle(context: PartitionContext, run: EventRun) -> None:
+            pass
+
+        async with EventHubClient.from_connection_string(namespace.connection_string(), hub) as client:
+            store = Slow()
+            options = ProcessorOptions(lease_s=60, interval_s=0.1, grace_s=30.0 if answers else 0.05)
+            processor = EventProcessor(client, store, handle, options)
+            await processor.start()
+            await stored.wait()
+            if answers:
+                asyncio.get_running_loop().call_later(0.05, answer.set)
+            await processor.stop()
+            leases = await store.list_ownership(client.namespace, hub, "$Default")
+            assert len(leases) > 0 and {not lease["owner_id"] for lease in leases} == {answers}
+
+    run_on("asyncio", scenario())
+
+
 def test_killed_processor_s_partitions_move_within_the_lease_nothing_is_skipped_and_repeats_are_bounded(
     namespace: RunningNamespace, new_hub: NewHub, tmp_path: Path
 ) -> None:
