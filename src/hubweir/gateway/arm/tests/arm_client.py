@@ -31,9 +31,9 @@ class ArmClient:
         """A signature of a rule, for what lies under the path."""
         return make_token(f"https://{self._target.host}/{path}", rule, key, int(time.time()) + 300)
 
-    def signed_by(self, namespace: str) -> str:
+    def signed_by(self, namespace: str, **members: str) -> str:
         """Make a namespace, and sign with its root rule."""
-        made = self.administration.create_namespace(namespace)
+        made = self.administration.create_namespace(namespace, **members)
         return self.signed(made["key_name"], Secret(made["key"]))
 
     def ask(self, method: str, path: str, body: object = None, *, token: str | None = "own") -> tuple[int, Any]:

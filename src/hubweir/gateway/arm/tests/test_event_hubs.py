@@ -47,6 +47,19 @@ def test_days_that_were_told_change_no_hours_and_other_days_do(client: ArmClient
         assert told["properties"]["retentionDescription"]["retentionTimeInHours"] == expected
 
 
+def test_retention_that_nobody_said_is_the_usual_one_or_the_longest_of_a_profile_that_has_less(
+    client: ArmClient,
+) -> None:
+    hours = []
+    for profile in ("development", "premium", "basic"):
+        token = client.signed_by(f"of-{profile}", profile=profile)
+        status, made = client.ask("PUT", f"{HUBS}/of-{profile}/eventhubs/orders", token=token)
+        assert status == 200, made
+        hours.append(made["properties"]["retentionDescription"]["retentionTimeInHours"])
+    usual, of_premium, of_basic = hours
+    assert usual == of_premium >= of_basic == 24
+
+
 def test_a_hub_has_four_partitions_where_none_are_said(client: ArmClient) -> None:
     assert client.ask("PUT", f"{HUB}/usual")[1]["properties"]["partitionCount"] == 4
     assert [client.ask("DELETE", f"{HUB}/usual")[0] for _ in range(2)] == [200, 204]
