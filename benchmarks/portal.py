@@ -103,6 +103,7 @@ def main() -> None:
         ServerProcess(folder, arguments=arguments) as server,
         ExitStack() as stack,
     ):
+        stack.callback(server.stop)  # broker processes serve on when their supervisor is killed
         with closing(Scraper(server)) as maker:
             make_entities(maker, chosen.entities)
         connect(server, chosen.connections, stack)

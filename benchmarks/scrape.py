@@ -14,7 +14,7 @@ import argparse
 import re
 import tempfile
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from http.client import HTTPConnection
 
 from rich.console import Console
@@ -105,8 +105,10 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         ServerProcess(folder, arguments=("--brokers", str(chosen.brokers))) as server,
-        closing(Scraper(server)) as scraper,
+        ExitStack() as stack,
     ):
+        stack.callback(server.stop)  # broker processes serve on when their supervisor is killed
+        scraper = stack.enter_context(closing(Scraper(server)))
         make_entities(scraper, chosen.entities)
         began_s = time.perf_counter()
         first = scraper.ask("GET", "/metrics", accept=FORMATS["OpenMetrics"])
