@@ -96,3 +96,13 @@ def test_every_message_names_its_partition() -> None:
     rows = locked_rows(1, 2)
     name_partition(rows, 15)
     assert rows[Q_PARTITION::MESSAGE_WIDTH].tolist() == [15, 15]
+
+
+def test_nothing_stays_in_memory_of_what_was_sent() -> None:
+    messages, first, rest = kept(1, 2, 3), SendProgress(1, 50, RunCursor(), 0), SendProgress(2, 100, RunCursor(), 1)
+    progress = iter((first, rest))
+    link = cast(SenderLink, SimpleNamespace(send_messages=lambda *_, **__: next(progress)))
+    messages.send(link, b"", takes=False, sent=None, max_bytes=1_000)
+    assert messages.size_bytes and messages.count == 2, "one that is to be sent keeps the run"
+    messages.send(link, b"", takes=False, sent=None, max_bytes=1_000)
+    assert messages.size_bytes == 0 and messages.count == 0
