@@ -51,7 +51,8 @@ def differences(before: object, after: object) -> str:
     told = []
     for name in _names(after):
         old, new = getattr(before, name), getattr(after, name)
-        if name in _NO_SETTINGS or old == new:
+        # Rules have keys, which refuse to be compared: who changes them makes others.
+        if name in _NO_SETTINGS or old is new or (name != "rules" and old == new):
             continue
         if name in _NAMED_ONLY:
             told.append(_NAMED_ONLY[name])

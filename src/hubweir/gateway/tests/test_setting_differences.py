@@ -75,6 +75,8 @@ def test_capture_that_was_never_set_is_told_against_its_defaults() -> None:
 def test_of_rules_and_of_user_metadata_only_the_name_is_told() -> None:
     changed = replace(QUEUE, rules=(RULE,), user_metadata="mine")
     assert differences(QUEUE, changed) == "user metadata, authorization rules"
+    other = AuthorizationRuleDescription("r", Rights.SEND, Secret("another key"), Secret(""))
+    assert differences(changed, replace(changed, rules=(other,))) == "authorization rules"
 
 
 def test_a_namespace_tells_of_its_units() -> None:
