@@ -82,3 +82,13 @@ def test_the_table_forgets_the_oldest_failure_first() -> None:
         fail(lockout, f"peer {number}", 1, 1)
     assert len(lockout) == PEERS_LIMIT
     assert lockout.try_now("10.9.9.9", 1) == 0
+
+
+def test_a_peer_that_fails_again_is_not_the_oldest_any_more() -> None:
+    lockout = Lockout()
+    fail(lockout, "10.9.9.9", FREE_FAILURES - 1)
+    for number in range(PEERS_LIMIT - 1):
+        fail(lockout, f"peer {number}", 1, 1)
+    fail(lockout, "10.9.9.9", 1, 2)
+    fail(lockout, "one more", 1, 3)
+    assert lockout.try_now("10.9.9.9", 3) == FIRST_WAIT_MS - 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hubweir.amqp.types.encode import encode
-from hubweir.gateway.tracing import CONTEXTS_LIMIT, TraceContext, sampled_contexts
+from hubweir.gateway.tracing import CONTEXTS_LIMIT, NAMES, TraceContext, sampled_contexts
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 CONTEXT = TraceContext(int(TRACE, 16), int(SPAN, 16))
@@ -54,3 +54,13 @@ def test_each_of_a_run_is_found_once_and_not_without_end() -> None:
     many = b"".join(message(traceparent=parent(span=f"{number:016x}")) for number in range(1, 5 * CONTEXTS_LIMIT))
     found = sampled_contexts(many)
     assert len(found) == CONTEXTS_LIMIT and found[0].span_id == 1 and found[-1].span_id == CONTEXTS_LIMIT
+
+
+def test_contexts_under_both_names_count_together() -> None:
+    run = b"".join(
+        name + b"\xa1\x37" + b"00-%032x-%016x-01" % (number, number)
+        for first, name in enumerate(NAMES, 1)
+        for number in range(1_000 * first, 1_000 * first + CONTEXTS_LIMIT)
+    )
+    found = sampled_contexts(run)
+    assert [context.trace_id for context in found] == list(range(1_000, 1_000 + CONTEXTS_LIMIT))
