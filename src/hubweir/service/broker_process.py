@@ -244,11 +244,11 @@ class BrokerProcess(Parts):
     async def _take_clients(self) -> None:
         await self._followed.wait()
         if not self.ready and not self._has_let_go:
-            for gateway in self.process.gateways:
-                gateway.forwarder.start()
             start, folder = self._start_document, RuntimeFolder.of(self.settings.data)
             clients = [folder.clients(index) for index in range(self.settings.brokers)]
             self._listeners.share(start.addresses, clients, start.index)
+            for gateway in self.process.gateways:
+                gateway.forwarder.start()
             self.addresses = list(self._start_document.addresses)
             self._watch_loop()
             self.ready = True

@@ -89,13 +89,18 @@ class Listeners:
     def share(self, addresses: Iterable[tuple[str, int]], paths: Sequence[Path], own: int) -> None:
         """Listen on addresses that other processes of this service listen on, too. AddressTaken as `open`.
 
+        It may be called again after an error, which leaves nothing open.
         paths: on which the processes take connections from each other, this one on that of the place `own`.
         """
         loop = asyncio.get_running_loop()
         self._spread = ConnectionSpread(paths, own, self._switch.adopt, loop.time)
         self._passed = PassedConnections(paths[own], self._switch.adopt, loop)
-        for host, port in addresses:
-            self._switch.listen(host, port, share=self._spread.accepted)
+        try:
+            for host, port in addresses:
+                self._switch.listen(host, port, share=self._spread.accepted)
+        except BaseException:
+            self._stop_taking()
+            raise
 
     def broker_gone(self, broker: BrokerClient) -> None:
         """Tell connections of a broker that went away."""
@@ -125,11 +130,7 @@ class Listeners:
 
     async def close(self, *, grace_ms: int) -> None:
         """Take no more peers and end those that are there. grace_ms: for what they sent to be settled."""
-        self._switch.stop_listening()
-        if self._spread is not None:
-            self._spread.close()
-        if self._passed is not None:
-            self._passed.close()
+        self._stop_taking()
         await self._drivers.end(
             is_settled=lambda: self._process.budget.used == 0,
             say_goodbye=lambda: self._connections.close_all(lambda: None),
@@ -138,3 +139,11 @@ class Listeners:
         )
         await self._http.close(grace_ms=min(grace_ms, CLOSE_MS))
         await self._switch.close()
+
+    def _stop_taking(self) -> None:
+        """Neither new connections nor those that other processes pass on."""
+        self._switch.stop_listening()
+        if self._spread is not None:
+            self._spread.close()
+        if self._passed is not None:
+            self._passed.close()

@@ -242,17 +242,30 @@ class SupervisedProcess:
                 await asyncio.sleep(LAST_DELAY_S)
 
     async def _serve(self, life: WatchedProcess) -> None:
-        """Have it take clients as soon as it can be reached; comes back at once when it ends before."""
-        while not self.is_up and not life.has_ended:
-            self._changed.clear()
-            await self._changed.wait()
+        """Have it take clients as soon as it can be reached; comes back at once when it ends before.
+
+        It is asked until it does so, ever later, up to every 5 s: the way to it may break before it answers.
+        """
+        await self._reached(life)
         if life.has_ended or self._is_stopping:
             return
         self._has_opened = True
         await self._on_up(self._there())
-        if not self._is_stopping and await self._ask("take clients", TakeClients()):
-            self.is_serving = True
-            self._on_change()
+        delay_s = FIRST_DELAY_S
+        while not (life.has_ended or self._is_stopping):
+            if await self._ask("take clients", TakeClients()):
+                self.is_serving = True
+                self._on_change()
+                return
+            await asyncio.sleep(delay_s)
+            delay_s = min(2 * delay_s, LAST_DELAY_S)
+            await self._reached(life)
+
+    async def _reached(self, life: WatchedProcess) -> None:
+        """Returns when it can be reached, or has ended."""
+        while not self.is_up and not life.has_ended:
+            self._changed.clear()
+            await self._changed.wait()
 
     async def _ask(self, what: str, command: Command) -> bool:
         """Whether it did so; the log says why not. what: the command does, in words."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hubweir.drivers.listening_socket import AddressTaken
 from hubweir.drivers.passed_connections import PassingOn
 from hubweir.service.service import Service
 from hubweir.service.tests.started_service import settings
@@ -16,15 +17,16 @@ from hubweir.testing.event_loops import run_on
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="broker processes are for Linux")
 
 
+def unix_sockets() -> int:
+    """How many this process has open."""
+    known = {line.split()[6] for line in Path("/proc/net/unix").read_text().splitlines()[1:]}
+    open_here = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+    targets = [os.readlink(each) for each in open_here if each.is_symlink()]
+    return sum(each.startswith("socket:[") and each[8:-1] in known for each in targets)
+
+
 def test_who_lets_clients_go_takes_none_of_another_process_and_holds_no_way_to_one(tmp_path: Path) -> None:
     """A connection that was passed to it then would be one that nobody reads."""
-
-    def unix_sockets() -> int:
-        """How many this process has open."""
-        known = {line.split()[6] for line in Path("/proc/net/unix").read_text().splitlines()[1:]}
-        open_here = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
-        targets = [os.readlink(each) for each in open_here if each.is_symlink()]
-        return sum(each.startswith("socket:[") and each[8:-1] in known for each in targets)
 
     async def scenario() -> None:
         service = await Service.start(settings(tmp_path))
@@ -47,6 +49,22 @@ def test_who_lets_clients_go_takes_none_of_another_process_and_holds_no_way_to_o
                     assert not way.pass_on(ours)
         way.close()
         assert unix_sockets() == before
+        await service.stop()
+
+    run_on("asyncio", scenario())
+
+
+def test_an_address_that_is_taken_leaves_nothing_open_and_may_be_tried_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path))
+        listeners, paths = service._listeners, [tmp_path / "0", tmp_path / "1"]
+        before = unix_sockets()
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            with pytest.raises(AddressTaken):
+                listeners.share([("127.0.0.1", 0), other.getsockname()], paths, 1)
+            assert unix_sockets() == before
+        listeners.share([("127.0.0.1", 0)], paths, 1)
+        assert unix_sockets() == before + 2
         await service.stop()
 
     run_on("asyncio", scenario())

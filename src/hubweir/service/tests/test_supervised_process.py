@@ -219,14 +219,23 @@ async def test_the_first_life_may_be_one_that_was_found() -> None:
 
 
 @on_a_loop
-async def test_one_that_refuses_to_take_clients_does_not_serve() -> None:
+async def test_one_that_refuses_to_take_clients_does_not_serve_and_is_asked_again() -> None:
+    """The way to it may have broken off before it answered: the process lives on, and nobody else would ask it."""
     world = World()
     world.door.refuses = True
     keeping = asyncio.ensure_future(world.process.keep())
     world.set(True)
-    await world.until(lambda: world.door.asked == [TakeClients()])
-    await asyncio.sleep(0.01)
+    await world.until(lambda: world.door.asked == [TakeClients()] * 2)
     assert not world.process.is_serving
+    world.door.set(False)
+    asked = len(world.door.asked)
+    world.door.refuses = False
+    await asyncio.sleep(0)
+    assert not world.process.is_serving
+    world.door.set(True)
+    await world.until(lambda: world.process.is_serving)
+    assert world.door.asked == [TakeClients()] * (asked + 1)
+    assert world.opened == [(3, 7)]
     await world.close(keeping)
 
 
