@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubweir.broker.commands.broker_process import BrokerFault, ProcessTold, StandingAlarm
+from hubweir.broker.commands.broker_process import BrokerFault, ConnectionTold, ProcessTold, StandingAlarm
 from hubweir.broker.commands.command import DECLARED, Command, Message, Owner, Push
 from hubweir.broker.commands.forwarding import TransferPlace
 from hubweir.broker.commands.fragment import EnqueueMessages, SettleMessages
@@ -54,6 +54,7 @@ SETTLEMENTS = st.builds(
     st.sampled_from(SettleOutcome),
     st.none() | st.builds(SettleDetails, st.none() | st.text(), st.none() | st.text(), st.binary()),
 )
+TEXTS = st.lists(st.text(max_size=10), max_size=5).map(tuple)
 INDEXES = st.lists(LONGS, max_size=3).map(tuple)
 AMOUNTS = st.builds(Amount, LONGS, LONGS)
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
@@ -107,7 +108,12 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     | st.builds(
         CaptureDescription, interval_s=LONGS, size_limit_bytes=LONGS, destination=st.sampled_from(CaptureDestination)
     ),
-    tuple[str, ...]: st.lists(st.text(max_size=10), max_size=5).map(tuple),
+    tuple[str, ...]: TEXTS,
+    tuple[tuple[str, str], ...] | None: st.none() | st.lists(st.tuples(st.text(), st.text()), max_size=3).map(tuple),
+    tuple[ConnectionTold, ...]: st.lists(
+        st.builds(ConnectionTold, LONGS, st.text(), st.booleans(), LONGS, st.text(), st.text(), TEXTS, TEXTS, LONGS),
+        max_size=3,
+    ).map(tuple),
     dict[str, int]: st.dictionaries(st.text(max_size=10), LONGS, max_size=5),
     bytearray: st.binary(max_size=300).map(bytearray),
     bytes | memoryview: st.binary(max_size=300),
