@@ -19,11 +19,6 @@ def running() -> Iterator[RunningNamespace]:
         yield started
 
 
-@pytest.fixture
-def client(running: RunningNamespace) -> ArmClient:
-    return ArmClient(running)
-
-
 SPACE, QUEUE = f"{BUS}/hubweir/authorizationRules", f"{BUS}/hubweir/queues/orders/authorizationRules"
 
 

@@ -18,11 +18,6 @@ def running() -> Iterator[RunningNamespace]:
         yield started
 
 
-@pytest.fixture
-def client(running: RunningNamespace) -> ArmClient:
-    return ArmClient(running)
-
-
 def test_pages_have_every_item_once(client: ArmClient) -> None:
     path, names, pages = f"{HUBS}/hubweir/eventhubs?api-version=2024-01-01&$top=2", [], 0
     while path and pages < 4:

@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from hubweir.gateway.arm.tests.arm_client import BUS, HUBS, ArmClient
-from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[RunningNamespace]:
-    with running_namespace() as started:
-        yield started
-
-
-@pytest.fixture
-def client(running: RunningNamespace) -> ArmClient:
-    return ArmClient(running)
 
 
 def test_a_namespace_is_one_for_both_providers_until_it_is_deleted(client: ArmClient) -> None:

@@ -21,11 +21,6 @@ def running() -> Iterator[RunningNamespace]:
         yield started
 
 
-@pytest.fixture
-def client(running: RunningNamespace) -> ArmClient:
-    return ArmClient(running)
-
-
 CITIES = {"label": "late", "properties": {"city": "Rome", "City": "Oslo"}}
 
 
