@@ -19,39 +19,32 @@ from azure.eventhub.exceptions import EventHubError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from three_processes import is_another, until
+from several_processes import LINUX_ALONE, is_another, several_processes, until
 
 from hubweir.client.administration import Administration
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.testing.broker_processes import broker_pids, end_brokers
+from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
 
 HUB, PARTITIONS = "orders", 4
 CONNECTIONS = 16  # that all of them lead to one of two processes happens once in thirty thousand runs
 WAIT_S = 90.0
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
 pytestmark = [
     pytest.mark.crash,
     # Azure's client leaves sockets open whose connections were lost.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.timeout(600),
-    pytest.mark.skipif(sys.platform != "linux", reason="several broker processes are served on Linux alone"),
+    LINUX_ALONE,
 ]
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    data = tmp_path / "data"
-    made = ServerProcess(data, arguments=["--brokers", "2"], environment={"PYTHONPATH": SOURCE})
-    try:
-        made.start()
+    with several_processes(tmp_path / "data", brokers=2) as made:
         yield made
-    finally:
-        made.kill9()
-        end_brokers(data)
 
 
 def ask(server: ServerProcess, what: Callable[[Management], Any]) -> Any:

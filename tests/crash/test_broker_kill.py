@@ -18,7 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from three_processes import (
+from several_processes import (
     BACK_S,
     BROKERS,
     LINUX_ALONE,
@@ -28,7 +28,7 @@ from three_processes import (
     is_another,
     kept,
     loaded,
-    three_processes,
+    several_processes,
     typed,
     until,
 )
@@ -44,7 +44,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800), LINUX_ALONE]
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with three_processes(tmp_path / "data") as made:
+    with several_processes(tmp_path / "data") as made:
         yield made
 
 

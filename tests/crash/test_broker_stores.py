@@ -1,6 +1,6 @@
 """Stores of `serve --brokers 3` that are away, and a process that follows no keeper: all else goes on, nothing is lost.
 
-Real processes: those of three_processes.py.
+Real processes: those of several_processes.py.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from spread_load import SpreadLoad
-from three_processes import (
+from several_processes import (
     BACK_S,
     BROKERS,
     LINUX_ALONE,
@@ -29,10 +28,11 @@ from three_processes import (
     is_another,
     kept,
     loaded,
-    three_processes,
+    several_processes,
     typed,
     until,
 )
+from spread_load import SpreadLoad
 
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
@@ -47,7 +47,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(600), LINUX_ALONE]
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with three_processes(tmp_path / "data") as made:
+    with several_processes(tmp_path / "data") as made:
         yield made
 
 

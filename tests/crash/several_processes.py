@@ -1,4 +1,4 @@
-"""A service of three broker processes that a test breaks, with a hub over all of them that is written to meanwhile."""
+"""A service of several broker processes that a test breaks while a load writes a hub over all of them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ LINUX_ALONE = pytest.mark.skipif(sys.platform != "linux", reason="several broker
 
 
 @contextmanager
-def three_processes(data: Path) -> Iterator[ServerProcess]:
+def several_processes(data: Path, brokers: int = BROKERS) -> Iterator[ServerProcess]:
     """The service, on a data folder; none of its processes is left at the end."""
-    made = ServerProcess(data, arguments=["--brokers", str(BROKERS)], environment={"PYTHONPATH": SOURCE})
+    made = ServerProcess(data, arguments=["--brokers", str(brokers)], environment={"PYTHONPATH": SOURCE})
     try:
         made.start()
         yield made
