@@ -5,7 +5,8 @@
 For 200 B and 1 KB events, durable and relaxed, 1 and 32 partitions. The server runs alone on the first core where
 there are two, hubweir's client generates the load on the others, with batches encoded beforehand. Rates are medians
 over rounds with their range; beside them stand, from the same run, the loopback and memcpy ceilings, and the share of
-the loopback stream that the events' bytes are. One round publishes N events, reads N, then does both at once.
+the loopback stream that the events' bytes are. One round publishes N events, lets readers attach and read them, then
+does both at once.
 """
 
 from __future__ import annotations
@@ -100,33 +101,41 @@ class Load:
         self._payloads, self._batch_events, self._in_flight = [batch.payload()], batch.count, BATCHES_IN_FLIGHT
 
     async def rounds(self, count: int) -> Figures:
-        """Create the hub, then measure."""
+        """Measure, each round in a hub of its own: readers that were there before would read beside the publisher."""
         figures = Figures()
         publisher = await Connection.open(self._target)
         reader = await Connection.open(self._target)
         try:
-            await Management(publisher).create_hub(
-                self._case.hub,
-                partition_count=self._case.partitions,
-                retention_ms=DAY_MS,
-                durability=self._case.durability,
-            )
-            addresses = [f"{self._case.hub}/Partitions/{one}" for one in self._partition_ids]
-            senders = [
-                await Sender.open(publisher, address)
-                for address in ([self._case.hub] if self._case.keyed else addresses)
-            ]
-            receivers = [
-                await Receiver.open(reader, address_of(self._case.hub, "$Default", one)) for one in self._partition_ids
-            ]
             for _ in range(count):
-                await self._measure(figures.rate_in, figures.cpu_in, lambda: self._publish(senders))
-                await self._measure(figures.rate_out, figures.cpu_out, lambda: self._read(receivers))
-                await self._measure(figures.rate_both, figures.cpu_both, lambda: self._both(senders, receivers))
+                await self._round(publisher, reader, figures)
         finally:
             await publisher.close()
             await reader.close()
         return figures
+
+    async def _round(self, publisher: Connection, reader: Connection, figures: Figures) -> None:
+        hub = self._case.hub
+        await Management(publisher).create_hub(
+            hub, partition_count=self._case.partitions, retention_ms=DAY_MS, durability=self._case.durability
+        )
+        addresses = [hub] if self._case.keyed else [f"{hub}/Partitions/{one}" for one in self._partition_ids]
+        senders = [await Sender.open(publisher, address) for address in addresses]
+        receivers: list[Receiver] = []
+
+        async def read_backlog() -> None:
+            # Their attaching counts as reading: from then on events come.
+            sources = [address_of(hub, "$Default", one) for one in self._partition_ids]
+            receivers.extend(await asyncio.gather(*(Receiver.open(reader, source) for source in sources)))
+            await self._read(receivers)
+
+        await self._measure(figures.rate_in, figures.cpu_in, lambda: self._publish(senders))
+        await self._measure(figures.rate_out, figures.cpu_out, read_backlog)
+        await self._measure(figures.rate_both, figures.cpu_both, lambda: self._both(senders, receivers))
+        for sender in senders:
+            await sender.close()
+        for receiver in receivers:
+            await receiver.close()
+        await Management(publisher).delete_hub(hub)
 
     async def _measure(self, rates: list[float], cpu: list[float], job: Callable[[], Awaitable[None]]) -> None:
         cpu_before, begun = processor_seconds(self._pid), time.perf_counter()
