@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hubweir.config.arm_functions import FUNCTIONS, BadExpression, truth
+from hubweir.config.arm_functions import FUNCTIONS, BadExpression, kind_of, truth
 
 DEPTH = 64
 # Of one loop; Azure deploys 800 resources at most.
@@ -143,7 +143,7 @@ class TemplateScope:
         """A scope for each copy that a loop makes. loop: its name and count. Raises BadExpression."""
         name, count = str(loop.get("name", "")), self.value(loop.get("count"))
         if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= COPIES_LIMIT:
-            raise BadExpression(f"the loop {name!r} has a count of {count!r}; 0 to {COPIES_LIMIT} are allowed")
+            raise BadExpression(f"the loop {name!r} has the count {kind_of(count)}; 0 to {COPIES_LIMIT} are allowed")
         for index in range(count):
             yield self.in_copy(name, index)
 
@@ -187,15 +187,19 @@ class TemplateScope:
             "deployment": lambda: {"name": "hubweir"},
             "environment": lambda: {"name": "hubweir", "suffixes": {"storage": "core.windows.net"}},
         }
+        if name in known:
+            return known[name]()
+        function = FUNCTIONS.get(name)
+        if function is None:
+            raise BadExpression(f"the function {name} is not known here: {', '.join(sorted(FUNCTIONS))} are")
         try:
-            if name in known:
-                return known[name]()
-            function = FUNCTIONS.get(name)
-            if function is None:
-                raise BadExpression(f"the function {name} is not known here: {', '.join(sorted(FUNCTIONS))} are")
             return function(*arguments)
-        except (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError) as error:
-            raise BadExpression(f"{name} cannot be done with {_shown(arguments)}: {error}") from None
+        except BadExpression as error:
+            reason = f": {error}"
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError):
+            reason = ""  # Python's words may quote a value
+        kinds = ", ".join(map(kind_of, arguments)) or "nothing"
+        raise BadExpression(f"{_spelled(expression)} cannot be done with {kinds}{reason}")
 
     def _if(self, arguments: Sequence[Any]) -> Any:
         if len(arguments) != 3:
@@ -203,20 +207,25 @@ class TemplateScope:
         return self._evaluate(arguments[1 if truth(self._evaluate(arguments[0])) else 2])
 
     def _named(self, what: str, values: Mapping[str, Any], arguments: Sequence[Any]) -> Any:
-        (name,) = arguments
-        if str(name).lower() not in values:
+        name = self._one_name(what, arguments)
+        if name.lower() not in values:
             raise BadExpression(f"the {what} {name!r} has no value: give it by --parameter {name}=VALUE")
-        return values[str(name).lower()]
+        return values[name.lower()]
+
+    def _one_name(self, what: str, arguments: Sequence[Any]) -> str:
+        if len(arguments) != 1 or not isinstance(arguments[0], str):
+            raise BadExpression(f"a {what} is asked for by one name, in quotes")
+        return arguments[0]
 
     def _variable(self, arguments: Sequence[Any]) -> Any:
         if self._depth > DEPTH:
             raise BadExpression("variables stand for one another in a circle")
-        (name,) = arguments
-        if str(name).lower() not in self._variables:
+        name = self._one_name("variable", arguments)
+        if name.lower() not in self._variables:
             raise BadExpression(f"there is no variable {name!r} in the template")
         self._depth += 1
         try:
-            return self.value(self._variables[str(name).lower()])
+            return self.value(self._variables[name.lower()])
         finally:
             self._depth -= 1
 
@@ -225,8 +234,10 @@ class TemplateScope:
         for argument in arguments:
             if isinstance(argument, str):
                 name = argument.lower()
-            else:
+            elif isinstance(argument, int):
                 offset = argument
+            else:
+                raise BadExpression("copyIndex takes the name of a loop and an offset")
         if name not in self._loops:
             raise BadExpression("copyIndex stands outside of a loop")
         return self._loops[name] + offset
@@ -252,5 +263,6 @@ def _loops(written: Any) -> list[Mapping[str, Any]]:
     return written
 
 
-def _shown(arguments: Sequence[Any]) -> str:
-    return ", ".join(repr(each)[:64] for each in arguments) or "nothing"
+def _spelled(call: ExpressionCall) -> str:
+    """How a call begins in the template; a step with its name, where that is written out."""
+    return f"the step .{call.arguments[1]}" if call.name == "." and isinstance(call.arguments[1], str) else call.name

@@ -26,16 +26,30 @@ def truth(value: Any) -> bool:
     """A condition's value: true or false, also as a text. Raises BadExpression for anything else."""
     said = str(value).lower()
     if not isinstance(value, bool | str) or said not in ("true", "false"):
-        raise BadExpression(f"{str(value)[:64]!r} is neither true nor false")
+        raise BadExpression(f"{kind_of(value)} is neither true nor false")
     return said == "true"
+
+
+def kind_of(value: Any) -> str:
+    """What a refusal says of a value: a number, or what it is. It may be a key, or made of one, so it is not quoted."""
+    match value:
+        case None | bool() | int() | float():
+            return json.dumps(value)
+        case str():
+            return f"a text of {len(value)} characters"
+        case list():
+            return f"a list of {len(value)}"
+    return "an object"
 
 
 def _step(value: Any, key: Any) -> Any:
     if isinstance(value, dict):
         found = {str(name).lower(): inside for name, inside in value.items()}
+        if str(key).lower() not in found:
+            raise BadExpression("the object has no such member")
         return found[str(key).lower()]
     if not isinstance(value, list) or _whole(key) < 0:
-        raise TypeError("a name leads into an object, a number from 0 into a list")
+        raise BadExpression("a name leads into an object, a number from 0 into a list")
     return value[key]
 
 
@@ -50,7 +64,7 @@ def _format(form: str, *values: Any) -> str:
         if found[1] is None:
             return found[0][0]  # a brace that stands twice is one
         if found[2]:
-            raise ValueError(f"the format {found[2]!r} of a value is not done here")
+            raise BadExpression(f"the format {found[2]!r} of a value is not done here")
         return _text(values[int(found[1])])
 
     return re.sub(r"\{\{|\}\}|\{(\d+)(:[^}]*)?\}", filled, form)
@@ -68,7 +82,7 @@ def _text(value: Any) -> str:
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError("a whole number is needed")
+        raise BadExpression("a whole number is needed")
     return value
 
 
@@ -90,14 +104,14 @@ def _contains(value: Any, item: Any) -> bool:
 
 def _range(start: Any, count: Any) -> list[int]:
     if not 0 <= _whole(count) <= RANGE_LIMIT:
-        raise ValueError(f"a range has 0 to {RANGE_LIMIT} numbers")
+        raise BadExpression(f"a range has 0 to {RANGE_LIMIT} numbers")
     return list(range(_whole(start), start + count))
 
 
 def _substring(text: str, start: Any, length: Any = None) -> str:
     end = len(text) if length is None else _whole(start) + _whole(length)
     if not 0 <= _whole(start) <= end <= len(text):
-        raise ValueError("it would begin or end outside of the text")
+        raise BadExpression("it would begin or end outside of the text")
     return text[start:end]
 
 

@@ -33,6 +33,34 @@ def test_what_is_no_expression_is_refused_with_its_text(text: str) -> None:
         TemplateScope({"o": {}}, {}, group="g").value(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[int(parameters('key'))]", "int cannot be done with a text of 6 characters"),
+        ("[add(parameters('key'), 1)]", "add cannot be done with a text of 6 characters, 1: a whole number is needed"),
+        ("[createObject(parameters('key'))]", "createobject cannot be done with a text of 6 characters"),
+        ("[parameters('key').name]", "the step .name cannot be done with a text of 6 characters, a text of 4 char"),
+        ("[not(concat(parameters('key'), '='))]", "a text of 7 characters is neither true nor false"),
+        ("[length(createArray(parameters('key')), 2)]", "length cannot be done with a list of 1, 2"),
+        ("[if(parameters('key'), 1, 2)]", "a text of 6 characters is neither true nor false"),
+        ("[parameters('key', 1)]", "a parameter is asked for by one name, in quotes"),
+        ("[copyIndex(true())[0]]", "copyIndex stands outside of a loop"),
+        ("[copyIndex(null())]", "copyIndex takes the name of a loop and an offset"),
+    ],
+)
+def test_a_refusal_says_what_the_values_are_and_quotes_none(text: str, told: str) -> None:
+    with pytest.raises(BadExpression) as refused:
+        TemplateScope({"key": "s3cret"}, {}, group="g").value(text)
+    assert told in str(refused.value) and "s3cret" not in str(refused.value)
+
+
+def test_a_loop_without_a_good_count_does_not_quote_it() -> None:
+    with pytest.raises(BadExpression, match="has the count a text of 6 characters; 0 to 1000 are allowed"):
+        TemplateScope({"key": "s3cret"}, {}, group="g").value(
+            {"copy": [{"name": "a", "count": "[parameters('key')]", "input": 1}]}
+        )
+
+
 @pytest.mark.parametrize("text", ["[parameters('o')" + ".a" * 5_000 + "]", "[parameters('o')" + "[0]" * 5_000 + "]"])
 def test_steps_into_a_value_are_bounded(text: str) -> None:
     with pytest.raises(BadExpression, match="cannot be read at"):
