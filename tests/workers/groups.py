@@ -11,6 +11,7 @@ FOLDERS = ("tests/spark",)
 
 # Seconds of a run, roughly: only their order counts. A group without a line takes fewer. --durations=0 tells them.
 SECONDS = {
+    "tests/soak/test_long_life.py": 1_950,  # with --all; else 150
     "tests/conformance/soak/test_soak.py": 1_060,  # with --all; else 15
     "tests/simulation/test_whole_world.py": 420,  # with --all; else 45
     "tests/spark": 180,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -43,10 +43,12 @@ class ServerProcess:
         environment: Mapping[str, str] | None = None,
         program: Sequence[str] = ("-m", "hubweir"),
         is_tied: bool = False,
+        on_line: Callable[[str], None] | None = None,
     ) -> None:
         """arguments: further ones of `hubweir serve`. environment: on top of ours. program: what Python runs.
 
-        is_tied: its standard input is a pipe that is open as long as this process lives (tied_server.py).
+        is_tied: its standard input is a pipe that is open as long as this process lives (tied_server.py). on_line: is
+        called with each line that it prints, on a thread of its own; `output` has the last ones alone.
         """
         self.host = host
         self._held = None if ports else HeldPorts(1, host)
@@ -57,6 +59,7 @@ class ServerProcess:
         self._environment = {**os.environ, **(environment or {}), "PYTHONUNBUFFERED": "1"}
         self._input = subprocess.PIPE if is_tied else None
         self._process: subprocess.Popen[str] | None = None
+        self._on_line = on_line
         self._lines: list[str] = []
         self._ready = threading.Event()
         self._ended = threading.Event()
@@ -171,6 +174,8 @@ class ServerProcess:
             with process.stdout as stream:
                 for line in stream:
                     self._lines = [*self._lines[-OUTPUT_LINES:], line]
+                    if self._on_line is not None:
+                        self._on_line(line)
                     if READY_LINE in line:
                         self._ready.set()
 
