@@ -1,7 +1,7 @@
 """Attack 86: TLS of old versions, suites without encryption or proof, renegotiation, early data, wrong names.
 
-Each has its positive control: the same client with what is allowed, which must be answered. What speaks no TLS on a
-port that has it is src/hubweir/drivers/tests/test_port_switch.py.
+Each has its positive control: the same client with what is allowed, which must be answered. A flood of key updates is
+test_key_updates.py; what speaks no TLS on a port that has it is src/hubweir/drivers/tests/test_port_switch.py.
 """
 
 from __future__ import annotations
