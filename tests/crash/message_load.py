@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from waits import first
+from waits import failed, first
 
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
@@ -83,7 +83,7 @@ class MessageLoad:
             works += [self._receive(client, path) for path in [JOBS, *self.histories] if path != TURNS]
             works += [self._hold(client), self._hold(client)]
             tasks = [asyncio.ensure_future(self._until_the_end(work)) for work in works]
-            await first(lambda: self.counts["settled"] > before, WAIT_S)
+            await first(lambda: self.counts["settled"] > before or failed(tasks), WAIT_S)
             await asyncio.sleep(seconds)
             self._is_ending = True
             await asyncio.to_thread(end)

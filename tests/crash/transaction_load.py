@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Callable
 
-from waits import first
+from waits import failed, first
 
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
@@ -61,7 +61,7 @@ class TransactionLoad:
         async with self._client() as client, self._client() as another:
             works = [self._until_the_end(each, place) for place in PLACES for each in (client, another)]
             tasks = [asyncio.ensure_future(work) for work in works]
-            await first(lambda: self.counts["committed"] > before, WAIT_S)
+            await first(lambda: self.counts["committed"] > before or failed(tasks), WAIT_S)
             await asyncio.sleep(seconds)
             self._is_ending = True
             await asyncio.to_thread(end)
