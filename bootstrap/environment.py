@@ -228,8 +228,8 @@ class Environment:
         elif sources:
             place = self.folder / "build"
             shutil.rmtree(place, ignore_errors=True)  # or setuptools would copy an old module in a failed one's place
-            folders: Command = ["--build-lib", place, "--build-temp", place]
-            command: Command = [self.python, "setup.py", "build_ext", "--inplace", "--force", *folders]
+            how: Command = ["--parallel", str(os.cpu_count() or 1), "--build-lib", place, "--build-temp", place]
+            command: Command = [self.python, "setup.py", "build_ext", "--inplace", "--force", *how]
             try:
                 self.step("compiling the kernels", command)
                 built = sorted(path.name.split(".")[0] for path in self.extension_modules())
