@@ -37,6 +37,8 @@ from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.keeper.client import KeeperClient
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.gateway.keeper.server import KeeperServer
+from hubweir.gateway.process_orders import ProcessOrders
+from hubweir.gateway.service_orders import ServiceOrders
 from hubweir.gateway.settings import GatewaySettings
 from hubweir.limits import GatewayLimits
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
@@ -55,6 +57,7 @@ from hubweir.service.stored_namespaces import StoredNamespaces
 from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.service.supervisor_door import SupervisorDoor
 from hubweir.service.told_alarms import hear, standing
+from hubweir.testing.settable_clock import SettableClock
 
 BROKERS = 3
 NAMESPACE = "localhost"
@@ -158,6 +161,7 @@ class BrokerPart:
         door = ProcessDoor(
             self._state,
             {index: self.store},
+            ProcessOrders(env, SettableClock(), index),  # nobody orders anything here
             hear=lambda told: hear(self._alarms, told.elsewhere),
             take_clients=self._take_clients,
             let_clients_go=self._let_clients_go,
@@ -281,7 +285,14 @@ class SupervisorPart:
             for index in range(BROKERS)
         ]
         scrape = Scrape(counters, alarms, process=lambda: self.process, brokers=list)
-        door = SupervisorDoor(self.keeper, lambda: self.processes, scrape.encoded, alarms, sign_ins=SignInLedger(env))
+        door = SupervisorDoor(
+            self.keeper,
+            lambda: self.processes,
+            scrape.encoded,
+            alarms,
+            sign_ins=SignInLedger(env),
+            orders=ServiceOrders(env, ProcessOrders(env, SettableClock()), tuple),
+        )
         shared = SharedBroker(door)
         self.keeper.on_dead = shared.end_streams_of
         for each in self.processes:

@@ -92,7 +92,7 @@ class RemoteBroker:
 
     def _try_later(self) -> None:
         if self._retry is None and not self._is_stopped:
-            self._retry = self._env.call_later(self._retry_ms, self._try)
+            self._retry = self._env.machine.call_later(self._retry_ms, self._try)
             self._retry_ms = min(2 * self._retry_ms, LAST_RETRY_MS)
 
     async def _connected(self, connection: socket.socket) -> None:

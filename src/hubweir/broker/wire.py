@@ -37,6 +37,7 @@ from hubweir.broker.commands import (  # noqa: F401
     reader,
     sign_in,
     status,
+    testcontrol,
     topic,
     transaction,
 )

@@ -4,8 +4,8 @@
     control.forward_clock(3_600_000)
     control.order_faults(server_busy=0.1, seed=7)
 
-Calls block. Each raises ServiceError, whose text says why: the namespace is not for development, the service has
-several processes, the token has not the right to manage.
+Calls block. Each raises ServiceError, whose text says why: the namespace is not for development, the token has not
+the right to manage, the supervisor of several processes is away.
 """
 
 from __future__ import annotations

@@ -66,11 +66,10 @@ class ServiceClock:
         timer.set(self._loop, self._loop.time(), delay_ms / MS_PER_S)
         return timer
 
-    def forward(self, by_ms: int, *, ends_tokens: bool = False) -> None:
-        """Set the clock forward, and all timers with it. ends_tokens: the time passes for tokens, too."""
+    def forward(self, by_ms: int, *, tokens_by_ms: int = 0) -> None:
+        """Set the clock forward, and all timers with it. tokens_by_ms: so much of it passes for tokens, too."""
         self.ahead.clock_ms += by_ms
-        if ends_tokens:
-            self.ahead.tokens_ms += by_ms
+        self.ahead.tokens_ms += tokens_by_ms
         now_s = self._loop.time()
         for timer in sorted(self._waiting, key=attrgetter("at_s")):
             timer.come_nearer(self._loop, now_s, by_ms / MS_PER_S)

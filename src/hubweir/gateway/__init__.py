@@ -20,7 +20,8 @@ Transactions over several logs are brought to their end by transaction_endings.p
 cannot go where they are forwarded, or sent by way of another entity. refusals.py says what a peer and the log are told
 of a refusal, catalog_lines.py what the log is told of entities, in the words of setting_differences.py.
 What each entity was asked for and gave out is counted in entity_traffic.py; what clients trace finds tracing.py. Faults
-that a test orders are faults.py.
+that a test orders are faults.py. What tests order is judged in service_orders.py, asked for from elsewhere by
+asked_orders.py, and done in each process by process_orders.py.
 The paths of Azure Resource Manager are arm/. Everything here is plain code that is called back: sockets live in
 drivers.
 """

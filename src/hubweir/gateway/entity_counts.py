@@ -72,7 +72,7 @@ def ask_fragments(env: Env, fragments: Fragments, on_done: Callable[[list[Fragme
         waits_for.clear()
         on_done(found)
 
-    timer = env.call_later(ANSWER_MS, over)
+    timer = env.machine.call_later(ANSWER_MS, over)
     for place in fragments.places:
         place.broker.submit(AskFragmentInfo(place.log_id), partial(answered, place.number))
 

@@ -7,7 +7,8 @@
 | `detach` | each step of a link: deliveries, credit, settlements of its peer | detaches it: `amqp:link:detach-forced` |
 | `drop` | the same | ends the connection without a word |
 
-Each kind of fault draws from a source of its own with the same seed, so the rate of one changes nothing about another.
+Each kind of fault draws from a source of its own with the same seed, so the rate of one changes nothing about another;
+so does each process of a service.
 What came in one turn for one log is one run. Links to nodes of the service (`$cbs`, `$management`) are spared. Sends of
 idempotent producers, through a via entity and in transactions meet `detach` and `drop` alone.
 """
@@ -19,12 +20,11 @@ from collections.abc import Callable
 from enum import Enum
 from functools import partial
 from random import Random
-from typing import Annotated, TypeVar
-
-from msgspec import Meta, Struct
+from typing import TypeVar
 
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.testcontrol import OrderedFaults
 from hubweir.env import Env
 from hubweir.errors import DETACH_FORCED, SERVER_BUSY, ServiceError
 from hubweir.gateway.append_queue import PendingAppend, Taker
@@ -33,12 +33,8 @@ from hubweir.gateway.brokers import OnAnswer
 Store = TypeVar("Store", bound=Command)
 Append = Callable[[Taker, Store, PendingAppend], None]
 
-DELAY_LIMIT_MS = 3_600_000
-SEED_BYTES = 4
 BUSY = Refusal(SERVER_BUSY, "The service is busy: a fault that a test ordered. Nothing was stored; send again.")
 FORCED = ServiceError(DETACH_FORCED, "The link is detached: a fault that a test ordered. Attach again.")
-
-Rate = Annotated[float, Meta(ge=0, le=1)]
 
 
 class FaultKind(Enum):
@@ -52,27 +48,20 @@ class FaultKind(Enum):
     DROP = "drop"
 
 
-class FaultRates(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a test orders: rates from 0 (never) to 1 (always). seed None: one is drawn."""
-
-    server_busy: Rate = 0
-    delay: Rate = 0
-    detach: Rate = 0
-    drop: Rate = 0
-    delay_ms: Annotated[int, Meta(ge=0, le=DELAY_LIMIT_MS)] = 1_000
-    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
-
-
 class Faults:
-    """Those of one namespace, from one order to the next. seed: the same again gives the same draws."""
+    """Those of one namespace in one process, from one order to the next. The same seed gives the same draws, in a
+    process of the same index.
+    """
 
-    def __init__(self, rates: FaultRates, env: Env) -> None:
-        self.rates = rates
-        self.seed = int.from_bytes(env.random_bytes(SEED_BYTES)) if rates.seed is None else rates.seed
+    def __init__(self, ordered: OrderedFaults, env: Env, index: int = 0) -> None:
+        self.number = ordered.number
+        self.rates = rates = ordered.rates
         self.struck: Counter[FaultKind] = Counter()
         self._env = env
         self._rate_of = {fault: float(getattr(rates, fault.value)) for fault in FaultKind}
-        self._source_of = {fault: Random(f"{fault.value} {self.seed}") for fault in FaultKind}
+        # The first process draws as a service does that is one process.
+        whose = f"{rates.seed} {index}" if index else f"{rates.seed}"
+        self._source_of = {fault: Random(f"{fault.value} {whose}") for fault in FaultKind}
 
     def strikes(self, fault: FaultKind) -> bool:
         """Draw once; True when the fault is to happen now."""

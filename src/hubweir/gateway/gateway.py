@@ -20,7 +20,6 @@ from hubweir.broker.commands.command import Answer, Owner
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.partition import AppendEvents
 from hubweir.counters import Counters
-from hubweir.drivers.service_clock import ServiceClock
 from hubweir.env import Env
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.event_hub.hub_router import HubRouter
@@ -48,6 +47,7 @@ from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.gateway.receive_slots import ReceiveSlots
 from hubweir.gateway.refusals import Refusals
 from hubweir.gateway.rule_management import RuleManagement
+from hubweir.gateway.service_orders import Orders
 from hubweir.gateway.settings import GatewaySettings, LinkSettings
 from hubweir.gateway.subscription_rule_management import SubscriptionRuleManagement
 from hubweir.gateway.tracing import Tracer
@@ -99,7 +99,7 @@ class SharedProcess(Protocol):
     large_turns: HeldRuns
     receive_slots: ReceiveSlots
     supervisor: BrokerClient | None
-    clock: ServiceClock | None
+    orders: Orders | None
     tracer: Tracer | None
     processes: int
     index: int
@@ -197,6 +197,11 @@ class Gateway:
         if settings.issuer is not None:
             settings.issuer.on_change(self._catalog_changed)
         process.add_gateway(self)
+
+    @property
+    def name(self) -> str:
+        """Of the namespace."""
+        return self.settings.namespace
 
     @property
     def connection_count(self) -> int:

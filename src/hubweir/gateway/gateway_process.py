@@ -20,14 +20,15 @@ from hubweir.auth.shared_access_signature import SharedAccessSignature, is_signa
 from hubweir.broker.commands.broker_process import ProcessCommand
 from hubweir.broker.commands.command import Answer
 from hubweir.counters import Counters
-from hubweir.drivers.service_clock import ServiceClock
 from hubweir.env import Env
 from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.gateway import AskOther, Gateway, SharedProcess
 from hubweir.gateway.held_runs import HeldRuns
 from hubweir.gateway.namespace_management import NamespaceManagement
+from hubweir.gateway.process_orders import ProcessOrders
 from hubweir.gateway.receive_slots import ReceiveSlots
+from hubweir.gateway.service_orders import Orders
 from hubweir.gateway.settings import LinkSettings
 from hubweir.gateway.tracing import Tracer
 from hubweir.gateway.transaction_endings import TransactionEndings
@@ -62,6 +63,7 @@ class GatewayProcess(SharedProcess):
         alarms: Alarms | None = None,
         process_id: int = 0,
         tracer: Tracer | None = None,
+        own_orders: ProcessOrders | None = None,
     ) -> None:
         self.env = env
         self.brokers = brokers
@@ -81,8 +83,9 @@ class GatewayProcess(SharedProcess):
         self.gateways: list[Gateway] = []
         # The way to the supervisor of several processes; None: there is none.
         self.supervisor: BrokerClient | None = None
-        # Of the service, which a test may set forward; None: there are several processes, each with one of its own.
-        self.clock: ServiceClock | None = None
+        # Where tests of clients give their orders, and what of those this process does; None: nothing takes any.
+        self.orders: Orders | None = None
+        self.own_orders = own_orders
         self.processes = 1  # of the service, with this one: that of store i is i modulo their number
         self.index = 0  # of this one among them
         self.ask_other: AskOther = _nobody  # until there are others
@@ -92,10 +95,14 @@ class GatewayProcess(SharedProcess):
 
     def add_gateway(self, gateway: Gateway) -> None:
         self.gateways.append(gateway)
+        if self.own_orders is not None:
+            self.own_orders.came(gateway)
 
     def remove_gateway(self, gateway: Gateway) -> None:
         """A namespace is served no more: its connections end, and no peer is led to it."""
         self.gateways.remove(gateway)
+        if self.own_orders is not None:
+            self.own_orders.left(gateway)
         gateway.end()
 
     def lead(self, hosts: Mapping[str, HostNames]) -> None:

@@ -68,12 +68,12 @@ async def status_of(gateway: Gateway) -> Document:
     }
 
 
-async def ask_in_time(broker: BrokerClient, command: Command) -> Answer | None:
+async def ask_in_time(broker: BrokerClient, command: Command, *, within_s: float = ANSWER_S) -> Answer | None:
     """Its answer; None when there is none in time."""
     answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
     broker.submit(command, partial(_set, answered))
     try:
-        return await asyncio.wait_for(answered, ANSWER_S)
+        return await asyncio.wait_for(answered, within_s)
     except TimeoutError:
         return None
 

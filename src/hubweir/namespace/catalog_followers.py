@@ -52,7 +52,7 @@ class CatalogFollowers:
     """Of one catalog, by the id of their process. Every callback comes on the loop."""
 
     def __init__(self, env: Env) -> None:
-        self._env = env
+        self._time = env.machine  # a test may set the clock forward while a process is waited for
         self._followers: dict[int, _Follower] = {}
         self._waiting: deque[_Unanswered] = deque()
         self._timer: Timer | None = None
@@ -67,7 +67,7 @@ class CatalogFollowers:
         tell: called with each operation's version and bytes (catalog_operation.py). on_dead: called once, when it has
         to follow anew. A process that comes again is in the place of what it was.
         """
-        told = deque([(version, self._env.monotonic_ms() + APPLY_LIMIT_MS)])
+        told = deque([(version, self._time.monotonic_ms() + APPLY_LIMIT_MS)])
         self._followers[process] = _Follower(tell, on_dead, told=told)
         self._ring()
 
@@ -86,7 +86,7 @@ class CatalogFollowers:
         follower = self._followers.get(process)
         if follower is not None and follower.tell is not None:
             follower.tell = None
-            follower.away_until_ms = self._env.monotonic_ms() + APPLY_LIMIT_MS
+            follower.away_until_ms = self._time.monotonic_ms() + APPLY_LIMIT_MS
             self._ring()
 
     def gone(self, process: int) -> None:
@@ -101,7 +101,7 @@ class CatalogFollowers:
 
     def expect(self, processes: Iterable[int]) -> None:
         """These serve clients, followed whoever wrote the catalog before, and are about to come."""
-        until_ms = self._env.monotonic_ms() + APPLY_LIMIT_MS
+        until_ms = self._time.monotonic_ms() + APPLY_LIMIT_MS
         for process in processes:
             if process not in self._followers:
                 self._followers[process] = _Follower(None, _nothing, away_until_ms=until_ms)
@@ -121,7 +121,7 @@ class CatalogFollowers:
 
     def tell(self, version: int, operation: bytes) -> None:
         """The catalog has one operation more, which made this version of it."""
-        dead_at_ms = self._env.monotonic_ms() + APPLY_LIMIT_MS
+        dead_at_ms = self._time.monotonic_ms() + APPLY_LIMIT_MS
         for follower in self._followers.values():
             if follower.tell is not None:
                 follower.told.append((version, dead_at_ms))
@@ -154,13 +154,13 @@ class CatalogFollowers:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at_ms = min(times)
-        wait_ms = max(0, self._timer_at_ms - self._env.monotonic_ms())
-        self._timer = self._env.call_later(wait_ms, self._look)
+        wait_ms = max(0, self._timer_at_ms - self._time.monotonic_ms())
+        self._timer = self._time.call_later(wait_ms, self._look)
 
     def _look(self) -> None:
         """Whoever is late is dead."""
         self._timer = None
-        now_ms = self._env.monotonic_ms()
+        now_ms = self._time.monotonic_ms()
         dead = {
             process: follower
             for process, follower in self._followers.items()

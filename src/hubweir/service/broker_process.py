@@ -28,6 +28,7 @@ from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.config.token_issuer import token_issuer
 from hubweir.errors import HubweirError
+from hubweir.gateway.asked_orders import AskedOrders
 from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.gateway.connections import own_connections
 from hubweir.gateway.http.open_metrics import ProcessSamples
@@ -58,7 +59,8 @@ class BrokerProcess(Parts):
     """See the module's text. Made by `start`, on a running loop; used on that loop."""
 
     def __init__(self, start: ProcessStart) -> None:
-        super().__init__(start.settings)
+        super().__init__(start.settings, index=start.index)
+        self.own_orders.take(start.orders)
         self._start_document = start
         self.namespaces = start.namespaces
         self._followed = asyncio.Event()
@@ -104,6 +106,7 @@ class BrokerProcess(Parts):
         clients: list[BrokerClient] = [own.get(index) or away[index] for index in range(start.stores)]
         self.process = self._new_process(Brokers(clients, own=tuple(own.values())), start.process_id)
         self.process.supervisor = keeper
+        self.process.orders = AskedOrders(keeper)
         self.process.processes = self.settings.brokers
         self.process.index = start.index
         self.process.ask_other = self._ask_other
@@ -126,6 +129,7 @@ class BrokerProcess(Parts):
         door = ProcessDoor(
             self._state,
             self._stores,
+            self.own_orders,
             hear=self._hear,
             take_clients=self._take_clients,
             let_clients_go=self._let_clients_go,
@@ -189,7 +193,7 @@ class BrokerProcess(Parts):
     def _broker_changed(self, store_index: int, broker: RemoteBroker) -> None:
         if not broker.is_up:
             self._listeners.broker_gone(broker)
-            self._env.call_later(TOLD_AFTER_MS, partial(self._look_at, store_index, broker))
+            self._env.machine.call_later(TOLD_AFTER_MS, partial(self._look_at, store_index, broker))
 
     def _look_at(self, store_index: int, broker: RemoteBroker) -> None:
         """Operators hear of a broker that stays away, and `/ready` says so everywhere, until its logs are open."""

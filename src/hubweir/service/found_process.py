@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 from hubweir.broker.commands.broker_process import AskProcess, ProcessState
+from hubweir.broker.commands.testcontrol import AskOrders, OrdersTold, StandingOrders
 from hubweir.drivers.unix_socket import listener_pid
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.env import Env
@@ -27,6 +30,36 @@ class Found:
 
     state: ProcessState
     life: WatchedProcess
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """One that an earlier supervisor left. state None: it says nothing. orders: of tests, by which it goes."""
+
+    index: int
+    life: WatchedProcess
+    state: ProcessState | None
+    orders: StandingOrders
+
+
+async def find_left(folder: RuntimeFolder, env: Env) -> list[Left]:
+    """All that an earlier supervisor left."""
+    left = []
+    for index in folder.processes():
+        path = folder.process(index)
+        pid = listener_pid(path)
+        life = None if pid is None else WatchedProcess.found(pid)
+        if life is not None:
+            state = await ask_process(path, env)
+            told = None if state is None else await ask_once(path, AskOrders(), env, within_s=ANSWER_S)
+            orders = told.orders if isinstance(told, OrdersTold) else StandingOrders()
+            left.append(Left(index, life, state, orders))
+    return left
+
+
+def newest_orders(left: Iterable[Left]) -> StandingOrders:
+    """What the last supervisor had its processes go by, as far as one of them heard of it."""
+    return max((each.orders for each in left), key=attrgetter("version"), default=StandingOrders())
 
 
 async def ask_process(path: Path, env: Env) -> ProcessState | None:

@@ -49,7 +49,7 @@ class Heartbeat:
 
     def start(self) -> None:
         """Ask from now on."""
-        self._timer = self._env.call_later(BEAT_MS, self._beat)
+        self._timer = self._env.machine.call_later(BEAT_MS, self._beat)
 
     def stop(self) -> None:
         """Ask no more."""
@@ -70,7 +70,7 @@ class Heartbeat:
         if self._unfollowed > UNFOLLOWED_BEATS:
             self._lose("does not follow the keeper")
             return
-        self._timer = self._env.call_later(BEAT_MS, self._beat)
+        self._timer = self._env.machine.call_later(BEAT_MS, self._beat)
         if not self._is_asked:
             self._is_asked = True
             self._door.submit(self._question(), self._answered)

@@ -34,6 +34,8 @@ from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.metrics_page import MetricsPage
 from hubweir.gateway.http.open_metrics import ProcessSamples
+from hubweir.gateway.process_orders import ProcessOrders
+from hubweir.gateway.service_orders import ServiceOrders, TellOthers, nobody_else
 from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.log_store import LogStore
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
@@ -90,7 +92,8 @@ class Parts:
     ready: clients may come, and it does not stop. alarms: what the operator must know now, all of it. namespaces: as
     they are served, the default one first. notes: what people are told of the start. addresses: host and port of each
     socket that clients come to, in the order of the settings. process: the gateways, one a namespace. watch: of the
-    loop, where clients come to it.
+    loop, where clients come to it. own_orders: of tests, as this process goes by them; index: of it among those of the
+    service.
     """
 
     process: GatewayProcess
@@ -98,7 +101,7 @@ class Parts:
     _certificate: ServiceCertificate
     _listeners: Listeners
 
-    def __init__(self, settings: Settings, open_store: OpenStore = MessagingStore.open) -> None:
+    def __init__(self, settings: Settings, open_store: OpenStore = MessagingStore.open, *, index: int = 0) -> None:
         self.settings = settings
         self._open_store = open_store
         self.namespaces: tuple[NamespaceSettings, ...] = ()
@@ -108,6 +111,7 @@ class Parts:
         self._files = SystemFiles(settings.data)
         self._env = SystemEnv(self._files, threads=settings.offload_threads)
         self.alarms = Alarms(self._env, self.counters)
+        self.own_orders = ProcessOrders(self._env, self._env.clock, index)
         self.addresses: list[tuple[str, int]] = []
         self._scrape = Scrape(
             self.counters, self.alarms, process=lambda: self.process, brokers=lambda: self._own_brokers()
@@ -221,9 +225,19 @@ class Parts:
             alarms=self.alarms,
             process_id=process_id,
             tracer=traces,
+            own_orders=self.own_orders,
         )
         self._ends.push_async_callback(stop_gateways, process)
         return process
+
+    def _judge_orders(self, tell_others: TellOthers = nobody_else) -> ServiceOrders:
+        """What tests order is judged here. tell_others: has all other processes go by it."""
+        return ServiceOrders(
+            self._env,
+            self.own_orders,
+            lambda: [(gateway.name, gateway.settings.profile) for gateway in self.process.gateways],
+            tell_others,
+        )
 
     def _new_listeners(self) -> Listeners:
         """Not listening yet. It takes what brokers push from now on, so it is there before any gateway has readers."""

@@ -18,22 +18,25 @@ from hubweir.broker.commands.broker_process import (
 )
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.commands.process import CloseOwner, Done
+from hubweir.broker.commands.testcontrol import AskOrders, KeepOrders, OrdersKept, OrdersTold
 from hubweir.broker.refusals import refusal_of
 from hubweir.drivers.tasks import Tasks
 from hubweir.errors import NOT_ALLOWED, HubweirError, ServiceError
+from hubweir.gateway.process_orders import ProcessOrders
 from hubweir.service.served_store import ServedStore, mark_store
 
 
 class ProcessDoor:
     """A target of commands (broker/server.py). state: asked at each AskProcess. stores: of the process, by index.
 
-    hear: told of the other processes with each AskProcess.
+    orders: of tests, as the process goes by them. hear: told of the other processes with each AskProcess.
     """
 
     def __init__(
         self,
         state: Callable[[], ProcessState],
         stores: Mapping[int, ServedStore],
+        orders: ProcessOrders,
         *,
         hear: Callable[[AskProcess], None],
         take_clients: Callable[[], Awaitable[None]],
@@ -46,6 +49,7 @@ class ProcessDoor:
         self._state = state
         self._hear = hear
         self._stores = stores
+        self._orders = orders
         self._take_clients = take_clients
         self._let_clients_go = let_clients_go
         self._measure = measure
@@ -69,6 +73,11 @@ class ProcessDoor:
                 self._tasks.start(answer_measures(self._measure, on_answer), name="measures")
             case AskConnections():
                 on_answer(self._connections(command))
+            case KeepOrders(orders=orders):
+                self._orders.take(orders)
+                self._tasks.start(self._orders_kept(on_answer), name="orders of tests")
+            case AskOrders():
+                on_answer(OrdersTold(self._orders.standing))
             case MarkStore():
                 mark_store(self._stores, command, on_answer)
             case CloseOwner():
@@ -80,6 +89,10 @@ class ProcessDoor:
     async def close(self) -> None:
         """Give up what is being answered."""
         await self._tasks.stop()
+
+    async def _orders_kept(self, on_answer: Callable[[Answer], None]) -> None:
+        await self._orders.rung()
+        on_answer(OrdersKept(self._orders.struck))
 
     async def _answer_when(self, done: Awaitable[None], on_answer: Callable[[Answer], None]) -> None:
         try:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from hubweir import __version__
+from hubweir.broker.commands.testcontrol import StandingOrders
 from hubweir.config.namespaces_at_start import NamespaceSettings
 from hubweir.config.settings import Settings
 from hubweir.errors import HubweirError
@@ -22,7 +23,8 @@ class ProcessStart:
 
     index: 0 … settings.brokers - 1. process_id: of this life of it, and of no other. stores: how many messaging stores
     there are, of all processes. addresses: hosts and ports to listen on, none of them 0. named: the stores in which
-    catalogs name logs, so that none of them is made anew.
+    catalogs name logs, so that none of them is made anew. orders: of tests that stand: it goes by them from its first
+    moment, since a store that saw time pass is not to see it run back.
     """
 
     settings: Settings
@@ -32,6 +34,7 @@ class ProcessStart:
     stores: int
     addresses: tuple[tuple[str, int], ...]
     named: tuple[int, ...]
+    orders: StandingOrders
 
     @property
     def digest(self) -> str:

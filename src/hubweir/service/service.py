@@ -83,7 +83,7 @@ class Service(Parts):
         hosts = self._choose_namespaces(said, stored)
         self._certificate = ServiceCertificate(self.settings, self.namespaces)
         self.process = self._new_process(Brokers(await self._reach_stores(stored)))
-        self.process.clock = self._env.clock
+        self.process.orders = self._judge_orders()
         for store in self.stores:
             store.on_change(self._store_changed)
             self._store_changed(store)  # it may have come already

@@ -27,10 +27,13 @@ from hubweir.broker.commands.broker_process import (
 )
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Refusal
+from hubweir.broker.commands.testcontrol import KeepOrders, OrdersKept, StandingOrders
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.drivers.tasks import Tasks
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.env import Env
+from hubweir.errors import TIMED_OUT, ServiceError
+from hubweir.gateway.status import ask_in_time
 from hubweir.service.completions import answer
 from hubweir.service.heartbeat import Heartbeat
 
@@ -40,6 +43,7 @@ FIRST_DELAY_S, LAST_DELAY_S = 0.05, 5.0
 STEADY_S = 10.0  # who lived so long starts again at once
 _SIGNALS = {BrokerFault.STOP: signal.SIGTERM, BrokerFault.KILL: signal.SIGKILL, BrokerFault.STALL: signal.SIGSTOP}
 ORDER_MS = 200  # who ordered it may be connected to that very process, and is answered first
+ORDERS_S = 20.0  # one that stalls is killed within 13 s
 STOP_S = 20.0  # for a process that was asked to end: the stores write what is pending
 
 
@@ -63,6 +67,7 @@ class SupervisedProcess:
         on_ended: Callable[[SupervisedProcess], None],
         is_kept: Callable[[], bool] = lambda: True,
         question: Callable[[], AskProcess] = AskProcess,
+        orders: Callable[[], StandingOrders] = StandingOrders,
     ) -> None:
         """door, brokers: the ways to the process itself and to the brokers that it has, connected by whoever made them;
         stores: of those.
@@ -70,7 +75,7 @@ class SupervisedProcess:
         spawn: starts it, and says under which process id. on_up: of these of its stores; waited for when the process
         can be reached, before it takes clients, and later whenever one of them comes. is_kept: the keeper can be
         followed. on_change: called when it serves, and whenever `is_up` may be another thing. question: what it is
-        asked twice a second, with what it is told of the other processes.
+        asked twice a second, with what it is told of the other processes. orders: of tests that stand now.
         """
         self.index = index
         self.process_id = 0
@@ -86,6 +91,7 @@ class SupervisedProcess:
         self._on_ended = on_ended
         self._is_kept = is_kept
         self._question = question
+        self._orders = orders
         self._has_opened = False  # in this life, what was there
         self._tasks = Tasks(f"broker process {index}")
         self._is_stopping = False
@@ -96,6 +102,7 @@ class SupervisedProcess:
         self._changed = asyncio.Event()
         for way in (door, *brokers):
             way.on_change(lambda _: self._changed.set())
+        door.on_change(self._door_changed)
         for store, broker in zip(stores, brokers, strict=True):
             broker.on_change(partial(self._store_changed, store))
 
@@ -128,12 +135,12 @@ class SupervisedProcess:
         """Keep it alive until `stop`. found: one of an earlier supervisor, with its process id."""
         delay_s = FIRST_DELAY_S
         while not self._is_stopping:
-            began_ms = self._env.monotonic_ms()
+            began_ms = self._env.machine.monotonic_ms()
             self.process_id, self.life = found or await self._spawned()
             found = None
             await self._live(self.life)
             await self._may_live.wait()
-            if self._env.monotonic_ms() - began_ms > STEADY_S * 1_000:
+            if self._env.machine.monotonic_ms() - began_ms > STEADY_S * 1_000:
                 delay_s = FIRST_DELAY_S
             if not self._is_stopping:
                 await asyncio.sleep(delay_s)
@@ -176,6 +183,24 @@ class SupervisedProcess:
         if isinstance(said, Refusal):
             logger.error("broker process %d: its settings stay as they were: %s", self.index, said.text)
 
+    async def keep_orders(self, orders: StandingOrders) -> OrdersKept | None:
+        """Have it go by what tests ordered; None: it is not there, and is told before it takes clients.
+
+        ServiceError TIMED_OUT: it lives, and does not answer.
+        """
+        if not self._door.is_up:
+            return None
+        said = await ask_in_time(self._door, KeepOrders(orders), within_s=ORDERS_S)
+        if said is None:
+            text = f"Broker process {self.index} does not answer: whether it goes by the order is not known."
+            raise ServiceError(TIMED_OUT, text)
+        return said if isinstance(said, OrdersKept) else None  # its stream ended, and with it the process
+
+    def _door_changed(self, door: RemoteBroker) -> None:
+        """It came: what was ordered since it was started, or before its supervisor was, reaches it first of all."""
+        if door.is_up and self._orders().version:
+            door.submit(KeepOrders(self._orders()), _nobody_waits)
+
     def mark(self, command: MarkStore, on_answer: Callable[[Answer], None]) -> None:
         """Have it take a store away, or bring it back, for a test."""
         logger.warning("store %d is %s, by order", command.store, "taken away" if command.is_away else "brought back")
@@ -189,7 +214,7 @@ class SupervisedProcess:
         elif fault is BrokerFault.STOP:
             self._may_live.clear()
         if self.life is not None and fault in _SIGNALS:
-            self._env.call_later(ORDER_MS, partial(self.life.send, _SIGNALS[fault]))
+            self._env.machine.call_later(ORDER_MS, partial(self.life.send, _SIGNALS[fault]))
 
     async def stop(self) -> None:
         """End it, and wait until it is gone."""
@@ -291,6 +316,10 @@ class SupervisedProcess:
         logger.error("broker process %d %s: it is killed", self.index, why)
         if self.life is not None:
             self.life.send(signal.SIGKILL)
+
+
+def _nobody_waits(said: Answer) -> None:
+    """A process that ended meanwhile is told again when it is back."""
 
 
 def _how(life: WatchedProcess) -> str:

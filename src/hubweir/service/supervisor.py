@@ -10,7 +10,8 @@ all of them do. A stop: every process lets its clients go → then each ends, wi
 catalogs → the lock. A broker process that ends is started again; its logs are opened before it takes clients.
 
 When it dies, broker processes serve on, and changes of catalogs wait. The next one takes the lock, keeps those
-processes that answer and were started with the same settings, and ends the others before it starts any.
+processes that answer and were started with the same settings, and ends the others before it starts any. What tests
+ordered of them stands.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from hubweir.auth.sign_in_ledger import SignInLedger
 from hubweir.broker.commands.broker_process import AskProcess, ChangeSettings
+from hubweir.broker.commands.testcontrol import OrdersKept, StandingOrders
 from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
@@ -32,7 +34,6 @@ from hubweir.config.settings import BadSetting, Settings
 from hubweir.config.token_issuer import token_issuer
 from hubweir.drivers.listening_socket import hold
 from hubweir.drivers.tasks import Tasks
-from hubweir.drivers.unix_socket import listener_pid
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import Brokers
@@ -43,7 +44,7 @@ from hubweir.namespace.entity import EntityDescription
 from hubweir.service.certificate import ReadCertificate, ServiceCertificate
 from hubweir.service.completions import answer
 from hubweir.service.data_folder import store_count
-from hubweir.service.found_process import Found, ask_process, end_found
+from hubweir.service.found_process import Found, Left, end_found, find_left, newest_orders
 from hubweir.service.namespace_door import NamespaceDoor
 from hubweir.service.opened_stores import OpenedStores
 from hubweir.service.parts import Parts, unusable
@@ -117,19 +118,21 @@ class Supervisor(Parts):
             raise BadSetting("brokers is above 1, and only Linux spreads connections over processes: leave it out here")
         token_issuer(self.settings)  # what is wrong with it is told once, here
         self._own_data_folder()
+        self._folder = RuntimeFolder.of(self.settings.data)
+        self._ends.callback(self._folder.leave)
+        left = await find_left(self._folder, self._env)
+        self.own_orders.take(newest_orders(left))  # before stores are opened, which are not to see time run back
         stored = await self._open_catalogs()
         self._named_at_start = stored.stores
         hosts = self._choose_namespaces(said, stored)
         self._certificate = ServiceCertificate(self.settings, self.namespaces)
-        self._folder = RuntimeFolder.of(self.settings.data)
-        self._ends.callback(self._folder.leave)
         self._stores = max(
             self.settings.stores,
             self.settings.brokers,
             store_count(self._files),
             max(stored.stores, default=0) + 1,
         )
-        found = await self._find()
+        found = await self._keep_or_end(left)
         self._hold_addresses(found)
         keeper, ways = self._reach()
         self._keep_processes(ways, found)
@@ -139,31 +142,26 @@ class Supervisor(Parts):
         served = await self._start_gateways(stored, hosts, None)
         self._namespaces = NamespaceDoor(served, self._keeper.push, self._keeper.dead)
         self._ends.push_async_callback(self._namespaces.close)
-        left = tuple(each.state.process_id for each in found.values())
-        self._keeper.expect(left)
-        served.followers.expect(left)
+        known = tuple(each.state.process_id for each in found.values())
+        self._keeper.expect(known)
+        served.followers.expect(known)
         keeper.serve(self._folder.keeper)
         self._is_open.set()
         await self._all(lambda each: each.is_serving)
         self.ready = True
 
-    async def _find(self) -> dict[int, Found]:
+    async def _keep_or_end(self, left: Iterable[Left]) -> dict[int, Found]:
         """The processes of an earlier supervisor that serve on, by index; all others that it left are ended."""
         found: dict[int, Found] = {}
-        left = []
-        for index in self._folder.processes():
-            path = self._folder.process(index)
-            pid = listener_pid(path)
-            life = None if pid is None else WatchedProcess.found(pid)
-            if life is None:
-                continue
-            state = await ask_process(path, self._env)
+        ends = []
+        for each in left:
+            state, index = each.state, each.index
             is_ours = state is not None and state.start == self._document(index, 0).digest
             if state is not None and is_ours and state.index == index < self.settings.brokers:
-                found[index] = Found(state, life)
+                found[index] = Found(state, each.life)
             else:
-                left.append(end_found(index, life, answers=state is not None))
-        await asyncio.gather(*left)
+                ends.append(end_found(index, each.life, answers=state is not None))
+        await asyncio.gather(*ends)
         return found
 
     def _hold_addresses(self, found: Mapping[int, Found]) -> None:
@@ -191,6 +189,7 @@ class Supervisor(Parts):
             self.alarms,
             lambda: self._namespaces,
             sign_ins=SignInLedger(self._env),
+            orders=self._judge_orders(self._tell_orders),
         )
         shared = SharedBroker(door)
         self._ends.push_async_callback(door.close)
@@ -213,6 +212,7 @@ class Supervisor(Parts):
                 on_change=self._changed.set,
                 is_kept=self._is_open.is_set,
                 question=partial(self._question, index),
+                orders=lambda: self.own_orders.standing,
             )
             for index in range(count)
         )
@@ -242,6 +242,7 @@ class Supervisor(Parts):
             stores=self._stores,
             addresses=tuple(self.addresses),
             named=tuple(sorted(self._named_stores())),
+            orders=self.own_orders.standing,
         )
 
     def _spawn(self, index: int) -> tuple[int, WatchedProcess]:
@@ -279,6 +280,11 @@ class Supervisor(Parts):
         elsewhere = dict.fromkeys(chain(standing(self.alarms), *(each.alarms for each in others)))
         wants_portal = any(each.has_portal for each in others)
         return AskProcess(tuple(elsewhere), self._opened.indexes, wants_portal)
+
+    async def _tell_orders(self, orders: StandingOrders) -> list[OrdersKept]:
+        """Have every process that lives go by what tests ordered; the others are told when they come."""
+        kept = await asyncio.gather(*(process.keep_orders(orders) for process in self.processes))
+        return [each for each in kept if each is not None]
 
     def _ended(self, process: SupervisedProcess) -> None:
         self._keeper.gone(process.process_id)

@@ -12,10 +12,12 @@ from hubweir.broker.commands.keeper import CreateNamespace, DeleteNamespace, Fol
 from hubweir.broker.commands.process import CloseOwner, Done
 from hubweir.broker.commands.sign_in import AskSession, EndSession, SessionTold, SignInSucceeded, SignInTried, TrySignIn
 from hubweir.broker.commands.status import alarms_told
+from hubweir.broker.commands.testcontrol import AskControl, ForwardClock, OrderFaultRates
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.server import CommandTarget
 from hubweir.drivers.tasks import Tasks
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
+from hubweir.gateway.service_orders import Orders
 from hubweir.service.namespace_door import NamespaceDoor
 from hubweir.service.process_door import answer_measures
 from hubweir.service.supervised_process import SupervisedProcess
@@ -33,12 +35,14 @@ class SupervisorDoor:
         namespaces: Callable[[], NamespaceDoor | None] = lambda: None,
         *,
         sign_ins: SignInLedger,
+        orders: Orders,
     ) -> None:
-        """sign_ins: what the portals of all processes know together. namespaces: None as long as the keeper has no
-        gateways: nobody can connect then.
+        """sign_ins: what the portals of all processes know together. orders: of tests, which are judged here.
+        namespaces: None as long as the keeper has no gateways: nobody can connect then.
         """
         self._namespaces = namespaces
         self._sign_ins = sign_ins
+        self._orders = orders
         self._keeper = keeper
         self._alarms = alarms
         self._processes = processes
@@ -78,6 +82,8 @@ class SupervisorDoor:
                     on_answer(refusal_of(ServiceError(NOT_FOUND, f"there is no messaging store {store}")))
                 else:
                     process.mark(command, on_answer)
+            case ForwardClock() | OrderFaultRates() | AskControl():
+                self._tasks.start(self._answer_order(command, on_answer), name="an order of a test")
             case TrySignIn(peer=peer):
                 on_answer(SignInTried(self._sign_ins.try_now(peer)))
             case SignInSucceeded(peer=peer):
@@ -99,3 +105,18 @@ class SupervisorDoor:
                 if isinstance(command, CloseOwner) and namespaces is not None:
                     namespaces.left(command.owner.process)
                 self._keeper.submit(command, on_answer)
+
+    async def _answer_order(
+        self, command: ForwardClock | OrderFaultRates | AskControl, on_answer: Callable[[Answer], None]
+    ) -> None:
+        orders, namespace = self._orders, command.namespace
+        try:
+            match command:
+                case ForwardClock(by_ms=by_ms, ends_tokens=ends_tokens):
+                    on_answer(await orders.forward(namespace, by_ms, ends_tokens=ends_tokens))
+                case OrderFaultRates(rates=rates):
+                    on_answer(await orders.order_faults(namespace, rates))
+                case AskControl():
+                    on_answer(await orders.told(namespace))
+        except ServiceError as error:
+            on_answer(refusal_of(error))

@@ -8,8 +8,8 @@ it travels (wire.py). A number is never used again for another class.
 |  1 – 63 | commands |
 | 64 – 127 | answers |
 | 128 – 191 | pushes: what a broker says unasked |
-| 192 – 218 | commands to the keeper of the catalogs |
-| 219 | a command of the supervisor to a process |
+| 192 – 216 | commands to the keeper of the catalogs |
+| 217 – 219 | commands of the supervisor to a process |
 | 220 – 223 | commands of people, about a whole broker |
 | 224 – 255 | its answers |
 """

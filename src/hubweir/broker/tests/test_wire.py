@@ -16,6 +16,7 @@ from hubweir.broker.commands.partition import AppendEvents, CreatePartition, Par
 from hubweir.broker.commands.process import AskCounters, CloseOwner, CountersTaken, Done, Refusal
 from hubweir.broker.commands.reader import CloseReader, EventsRead, OpenReader, ReaderClosed
 from hubweir.broker.commands.status import AlarmTold, LogTold, ReaderTold
+from hubweir.broker.commands.testcontrol import FaultRates, OrderedFaults, StandingOrders
 from hubweir.broker.commands.topic import TopicSubscription
 from hubweir.broker.wire import (
     FRAME_LIMIT_BYTES,
@@ -54,6 +55,10 @@ SETTLEMENTS = st.builds(
     st.sampled_from(SettleOutcome),
     st.none() | st.builds(SettleDetails, st.none() | st.text(), st.none() | st.text(), st.binary()),
 )
+RATES = st.builds(
+    FaultRates, drop=st.floats(0, 1), delay_ms=st.integers(0, 1_000), seed=st.none() | st.integers(0, 2**63 - 1)
+)
+ORDERED = st.builds(OrderedFaults, LONGS, RATES)
 TEXTS = st.lists(st.text(max_size=10), max_size=5).map(tuple)
 INDEXES = st.lists(LONGS, max_size=3).map(tuple)
 AMOUNTS = st.builds(Amount, LONGS, LONGS)
@@ -114,6 +119,14 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
         st.builds(ConnectionTold, LONGS, st.text(), st.booleans(), LONGS, st.text(), st.text(), TEXTS, TEXTS, LONGS),
         max_size=3,
     ).map(tuple),
+    FaultRates | None: st.none() | RATES,
+    OrderedFaults | None: st.none() | ORDERED,
+    StandingOrders: st.builds(
+        StandingOrders, LONGS, LONGS, LONGS, st.dictionaries(st.text(max_size=10), ORDERED, max_size=3)
+    ),
+    dict[str, dict[str, int]]: st.dictionaries(
+        st.text(max_size=10), st.dictionaries(st.text(max_size=10), LONGS, max_size=3), max_size=3
+    ),
     dict[str, int]: st.dictionaries(st.text(max_size=10), LONGS, max_size=5),
     bytearray: st.binary(max_size=300).map(bytearray),
     bytes | memoryview: st.binary(max_size=300),

@@ -126,7 +126,7 @@ def test_time_passes_for_tokens_when_it_is_said(run: Run, ends_tokens: bool) -> 
     async def scenario() -> None:
         ahead = Ahead()
         clock = ServiceClock(asyncio.get_running_loop(), ahead)
-        clock.forward(HOUR_MS, ends_tokens=ends_tokens)
+        clock.forward(HOUR_MS, tokens_by_ms=HOUR_MS if ends_tokens else 0)
         assert ahead == Ahead(HOUR_MS, HOUR_MS if ends_tokens else 0)
 
     run(scenario())

@@ -153,7 +153,7 @@ class KeeperClient:
     def _try_again(self, followed: _Followed, error: HubweirError) -> None:
         if self.is_up:
             logger.error("the catalog of namespace %s is not followed: %s", followed.namespace.name, error)
-            followed.again = self._env.call_later(FOLLOW_AGAIN_MS, lambda: self._begin(followed))
+            followed.again = self._env.machine.call_later(FOLLOW_AGAIN_MS, lambda: self._begin(followed))
 
     def _pushed(self, push: Push) -> None:
         if isinstance(push, NamespacesChanged) and push.owner == self.owner:

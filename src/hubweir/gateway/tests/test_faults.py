@@ -1,13 +1,16 @@
 """Faults that a test orders: how often they strike, and what they do to runs and answers."""
 
+from typing import Any
+
 import pytest
 
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import AskCounters, Done, Refusal
+from hubweir.broker.commands.testcontrol import FaultRates, OrderedFaults
 from hubweir.errors import SERVER_BUSY
 from hubweir.gateway.append_queue import DeliveryRange, PendingAppend, Submission, Taker
 from hubweir.gateway.brokers import OnAnswer
-from hubweir.gateway.faults import BUSY, FaultKind, FaultRates, Faults
+from hubweir.gateway.faults import BUSY, FaultKind, Faults
 from hubweir.testing.simulated_env import SimulatedEnv
 
 
@@ -44,14 +47,20 @@ def sent(faults: Faults, times: int = 1) -> tuple[Broker, Waits]:
     return broker, waits
 
 
-def struck(seed: int, rate: float, fault: FaultKind, draws: int = 1_000, **others: float) -> list[bool]:
-    faults = Faults(FaultRates(**{fault.value: rate}, **others, seed=seed), SimulatedEnv())
+def ordered(env: SimulatedEnv | None = None, index: int = 0, **rates: Any) -> Faults:
+    return Faults(OrderedFaults(1, FaultRates(**rates)), env or SimulatedEnv(), index)
+
+
+def struck(
+    seed: int, rate: float, fault: FaultKind, draws: int = 1_000, *, index: int = 0, **others: float
+) -> list[bool]:
+    faults = ordered(index=index, **{fault.value: rate}, **others, seed=seed)
     return [faults.strikes(fault) for _ in range(draws)]
 
 
 @pytest.mark.parametrize("fault", FaultKind)
 def test_a_fault_strikes_by_its_rate_and_no_other_does(fault: FaultKind) -> None:
-    faults = Faults(FaultRates(**{fault.value: 0.2}, seed=1), SimulatedEnv())
+    faults = ordered(**{fault.value: 0.2}, seed=1)
     for _ in range(1_000):
         for each in FaultKind:
             faults.strikes(each)
@@ -64,19 +73,18 @@ def test_a_seed_repeats_the_draws_whatever_other_faults_do() -> None:
     assert first == struck(7, 0.5, FaultKind.DROP, delay=0.5, detach=1)
     assert first != struck(8, 0.5, FaultKind.DROP)
     assert first != struck(7, 0.5, FaultKind.DETACH), "each kind draws for itself"
-    drawn = [Faults(FaultRates(drop=0.5), SimulatedEnv(seed)).seed for seed in (1, 1, 2)]
-    assert drawn[0] == drawn[1] != drawn[2]
+    assert first != struck(7, 0.5, FaultKind.DROP, index=1), "so does each process"
 
 
 def test_a_busy_run_is_refused_and_its_broker_never_hears_of_it() -> None:
-    broker, waits = sent(Faults(FaultRates(server_busy=1), SimulatedEnv()), 2)
+    broker, waits = sent(ordered(server_busy=1), 2)
     assert broker.commands == [] and waits.heard == [BUSY, BUSY]
     assert isinstance(BUSY, Refusal) and BUSY.known and BUSY.condition is SERVER_BUSY
 
 
 def test_a_delayed_answer_comes_when_its_time_has_passed() -> None:
     env = SimulatedEnv()
-    broker, waits = sent(Faults(FaultRates(delay=1, delay_ms=500), env))
+    broker, waits = sent(ordered(env, delay=1, delay_ms=500))
     assert len(broker.commands) == 1, "it is stored at once"
     env.run_for(499)
     assert waits.heard == []
@@ -85,5 +93,5 @@ def test_a_delayed_answer_comes_when_its_time_has_passed() -> None:
 
 
 def test_without_a_fault_everything_is_as_without_faults() -> None:
-    broker, waits = sent(Faults(FaultRates(detach=1, drop=1), SimulatedEnv()), 3)
+    broker, waits = sent(ordered(detach=1, drop=1), 3)
     assert len(broker.commands) == 3 and waits.heard == [Done()] * 3

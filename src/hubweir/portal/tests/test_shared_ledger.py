@@ -10,6 +10,7 @@ from hubweir.auth.sign_in_ledger import SignInLedger
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.counters import Counters
 from hubweir.gateway.amqp.tests.world import World
+from hubweir.gateway.asked_orders import AskedOrders
 from hubweir.portal.tests.browser import Browser, signed_in, text_of
 from hubweir.service.supervisor_door import SupervisorDoor
 
@@ -21,7 +22,12 @@ class Supervisor:
         self.is_up = True
         self.asked: list[Command] = []
         self._door = SupervisorDoor(
-            world.broker, lambda: (), self._measure, Alarms(world.env, Counters()), sign_ins=SignInLedger(world.env)
+            world.broker,
+            lambda: (),
+            self._measure,
+            Alarms(world.env, Counters()),
+            sign_ins=SignInLedger(world.env),
+            orders=AskedOrders(world.broker),
         )
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
@@ -87,3 +93,15 @@ def test_while_the_supervisor_is_away_each_process_goes_by_what_it_saw(world: Wo
     for _ in range(FREE_FAILURES):
         assert browser.sign_in("wrong").status == 401
     assert browser.sign_in().status == 429
+
+
+def test_a_try_that_the_supervisor_refuses_counts_nowhere(world: World, supervisor: Supervisor) -> None:
+    """Who had to wait because of what another process saw is as before where that process is not asked."""
+    one, other = Browser(world), Browser(world)
+    for _ in range(FREE_FAILURES):
+        assert one.sign_in("wrong").status == 401
+    for _ in range(FREE_FAILURES + 1):
+        assert other.sign_in().status == 429
+    supervisor.is_up = False
+    assert one.sign_in().status == 429, "control: it saw the failures itself"
+    assert other.sign_in().status == 303

@@ -14,11 +14,13 @@ from hubweir.broker.commands.broker_process import ProcessState
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.watched_process import WatchedProcess
+from hubweir.gateway.process_orders import ProcessOrders
 from hubweir.service import found_process
 from hubweir.service.found_process import ask_process, end_found
 from hubweir.service.process_door import ProcessDoor
 from hubweir.testing.event_loops import run_on
 from hubweir.testing.memory_files import MemoryFiles
+from hubweir.testing.settable_clock import SettableClock
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are watched on Linux alone")
 STATE = ProcessState(7, 1, "digest", ("127.0.0.1:1",), 0, is_serving=True, follows=True, away=())
@@ -38,6 +40,7 @@ def test_one_that_lives_says_who_it_is(tmp_path: Path) -> None:
         door = ProcessDoor(
             lambda: STATE,
             {},
+            ProcessOrders(env, SettableClock()),
             hear=lambda standing: None,
             take_clients=nothing,
             let_clients_go=nothing,

@@ -18,9 +18,13 @@ from hubweir.broker.commands.broker_process import (
 )
 from hubweir.broker.commands.command import Answer, Command, Owner
 from hubweir.broker.commands.process import AskCounters, CloseOwner, Done, Refusal
+from hubweir.broker.commands.testcontrol import AskOrders, KeepOrders, OrdersKept, OrdersTold, StandingOrders
 from hubweir.drivers.listening_socket import AddressTaken
+from hubweir.gateway.process_orders import ProcessOrders
 from hubweir.service.process_door import ProcessDoor
 from hubweir.testing.event_loops import run_on
+from hubweir.testing.settable_clock import SettableClock
+from hubweir.testing.simulated_env import SimulatedEnv
 
 STATE = ProcessState(1, 0, "d", ("127.0.0.1:1",), 3, is_serving=True, follows=True, away=())
 
@@ -33,9 +37,12 @@ class Process:
         self.error: Exception | None = None
         self.did: list[str] = []
         self.heard: list[AskProcess] = []
+        self.clock = SettableClock()
+        self.orders = ProcessOrders(SimulatedEnv(), self.clock)
         self.door = ProcessDoor(
             lambda: STATE,
             {},
+            self.orders,
             hear=self.heard.append,
             take_clients=lambda: self._do("take"),
             let_clients_go=lambda: self._do("let go"),
@@ -135,3 +142,18 @@ async def test_the_end_of_the_process_answers_nobody() -> None:
 async def test_a_store_that_it_does_not_have_is_not_taken_away() -> None:
     [refusal] = Process().ask(MarkStore(3, is_away=True))
     assert isinstance(refusal, Refusal) and refusal.text == "there is no messaging store 3 here"
+
+
+def test_it_goes_by_what_tests_order_at_once_and_answers_when_its_timers_have_rung() -> None:
+    async def scenario() -> None:
+        process = Process()
+        orders = StandingOrders(1, 60_000, 5)
+        answers = process.ask(KeepOrders(orders))
+        assert (process.clock.ahead.clock_ms, process.clock.ahead.tokens_ms) == (60_000, 5), "before anything else"
+        assert answers == [] and process.clock.waits == 0
+        await asyncio.sleep(0.01)
+        assert answers == [OrdersKept({})] and process.clock.waits == 1
+        assert process.ask(AskOrders()) == [OrdersTold(orders)]
+        await process.door.close()
+
+    run_on("asyncio", scenario())

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hubweir.broker.commands.testcontrol import FaultRates, OrderedFaults, StandingOrders
 from hubweir.cli.given_settings import config_files
 from hubweir.config.namespaces_at_start import NamespaceSettings
 from hubweir.config.settings import Settings
@@ -22,6 +23,7 @@ START = ProcessStart(
     stores=7,
     addresses=(("127.0.0.1", 5671), ("::1", 5671)),
     named=(0, 4),
+    orders=StandingOrders(3, 60_000, 1_000, {"a": OrderedFaults(2, FaultRates(drop=0.5, seed=7))}),
 )
 
 

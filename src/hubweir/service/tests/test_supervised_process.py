@@ -27,9 +27,10 @@ from hubweir.broker.commands.broker_process import (
 )
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Done, Refusal
+from hubweir.broker.commands.testcontrol import KeepOrders, OrdersKept, StandingOrders
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.watched_process import WatchedProcess
-from hubweir.errors import STORE_OFFLINE
+from hubweir.errors import STORE_OFFLINE, TIMED_OUT, ServiceError
 from hubweir.service import heartbeat, supervised_process
 from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.testing.event_loops import run_on
@@ -49,6 +50,7 @@ class Way:
         self.asked: list[Command] = []
         self.refuses = False
         self.state: ProcessState | None = None
+        self.keeping: Callable[[Answer], None] = lambda said: None
         self._listeners: list[Callable[[Way], None]] = []
 
     def on_change(self, listener: Callable[[Way], None]) -> None:
@@ -58,6 +60,8 @@ class Way:
         self.asked.append(command)
         if isinstance(command, AskProcess) and self.state is not None:
             on_answer(self.state)
+        elif isinstance(command, KeepOrders):
+            self.keeping = on_answer
         else:
             on_answer(Refusal(STORE_OFFLINE, "not now") if self.refuses else Done())
 
@@ -78,6 +82,7 @@ class World:
         self.changes = 0
         self.may_open = asyncio.Event()
         self.may_open.set()
+        self.orders = StandingOrders()
         self.process = SupervisedProcess(
             3,
             self.env,
@@ -88,6 +93,7 @@ class World:
             on_up=self._up,
             on_change=self._changed,
             on_ended=lambda process: self.seen.append(("ended", process.process_id)),
+            orders=lambda: self.orders,
         )
 
     def _spawn(self) -> tuple[int, WatchedProcess]:
@@ -374,4 +380,38 @@ async def test_a_mark_of_a_store_is_handed_on() -> None:
     answers: list[Answer] = []
     world.process.mark(MarkStore(7, is_away=True), answers.append)
     assert (world.door.asked, answers) == ([MarkStore(7, is_away=True)], [Done()])
+    world.env.close()
+
+
+@on_a_loop
+async def test_what_tests_ordered_reaches_it_before_it_takes_clients() -> None:
+    world = World()
+    keeping = asyncio.ensure_future(world.process.keep())
+    world.orders = StandingOrders(1, 60_000)
+    assert await world.process.keep_orders(world.orders) is None, "it is not there: nobody waits for it"
+    world.orders = StandingOrders(2, 90_000)  # while it was on its way
+    world.set(True)
+    await world.until(lambda: world.process.is_serving)
+    assert world.door.asked == [KeepOrders(world.orders), TakeClients()]
+    await world.close(keeping)
+
+
+@on_a_loop
+async def test_who_orders_waits_for_it_while_it_lives() -> None:
+    world = World()
+    world.set(True)
+    order = asyncio.ensure_future(world.process.keep_orders(StandingOrders(1, 60_000)))
+    await asyncio.sleep(0.02)
+    assert world.door.asked == [KeepOrders(StandingOrders(1, 60_000))] and not order.done()
+    world.door.keeping(OrdersKept({"ns": {"drop": 2}}))
+    assert await order == OrdersKept({"ns": {"drop": 2}})
+    ended = asyncio.ensure_future(world.process.keep_orders(StandingOrders(1, 60_000)))
+    await asyncio.sleep(0.02)
+    world.door.keeping(Refusal(STORE_OFFLINE, "its stream ended", known=False))
+    assert await ended is None
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(supervised_process, "ORDERS_S", 0.05)
+        with pytest.raises(ServiceError, match="process 3 does not answer") as caught:
+            await world.process.keep_orders(StandingOrders(1, 60_000))
+    assert caught.value.condition is TIMED_OUT
     world.env.close()

@@ -22,8 +22,9 @@ from hubweir.broker.commands.broker_process import (
 from hubweir.broker.commands.command import Answer, Command, Owner, Push
 from hubweir.broker.commands.process import CloseOwner, Done, Refusal
 from hubweir.broker.commands.sign_in import AskSession, EndSession, SessionTold, SignInSucceeded, SignInTried, TrySignIn
+from hubweir.broker.commands.testcontrol import AskControl, ControlTold, FaultRates, ForwardClock, OrderFaultRates
 from hubweir.counters import Counters
-from hubweir.errors import NOT_FOUND
+from hubweir.errors import NOT_ALLOWED, NOT_FOUND, ServiceError
 from hubweir.service.supervisor_door import SupervisorDoor
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -40,6 +41,28 @@ class Keeper:
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
         self.asked.append(command)
         on_answer(Done())
+
+
+class Orders:
+    """Keeps what is ordered; a namespace "real" takes none."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[Any, ...]] = []
+
+    async def forward(self, namespace: str, by_ms: int, *, ends_tokens: bool) -> ControlTold:
+        return self._hear(namespace, by_ms, ends_tokens)
+
+    async def order_faults(self, namespace: str, rates: FaultRates | None) -> ControlTold:
+        return self._hear(namespace, rates)
+
+    async def told(self, namespace: str) -> ControlTold:
+        return self._hear(namespace)
+
+    def _hear(self, *what: Any) -> ControlTold:
+        self.heard.append(what)
+        if what[0] == "real":
+            raise ServiceError(NOT_ALLOWED, "not there")
+        return ControlTold(len(self.heard), None, {})
 
 
 class Kept:
@@ -65,7 +88,9 @@ class Kept:
 def world() -> tuple[Any, list[Any], Callable[[Command], Answer]]:
     keeper, kept = Keeper(), [Kept(0), Kept(1)]
     alarms = Alarms(SimulatedEnv(1), Counters())
-    door = SupervisorDoor(keeper, lambda: kept, measured, alarms, sign_ins=SignInLedger(SimulatedEnv(1)))  # type: ignore[arg-type, return-value]
+    door = SupervisorDoor(
+        keeper, lambda: kept, measured, alarms, sign_ins=SignInLedger(SimulatedEnv(1)), orders=Orders()
+    )  # type: ignore[arg-type, return-value]
 
     def ask(command: Command) -> Answer:
         answers: list[Answer] = []
@@ -114,7 +139,9 @@ def test_a_mark_goes_to_the_process_that_has_the_store() -> None:
 def test_it_measures_itself_when_a_broker_process_asks() -> None:
     async def scenario() -> None:
         alarms, answers = Alarms(SimulatedEnv(1), Counters()), list[Answer]()
-        door = SupervisorDoor(Keeper(), lambda: [], measured, alarms, sign_ins=SignInLedger(SimulatedEnv(1)))
+        door = SupervisorDoor(
+            Keeper(), lambda: [], measured, alarms, sign_ins=SignInLedger(SimulatedEnv(1)), orders=Orders()
+        )
         door.submit(AskMeasures(), answers.append)
         await asyncio.sleep(0.01)
         assert answers == [MeasuresTaken(b"measured")]
@@ -132,3 +159,24 @@ def test_it_knows_for_all_processes_who_failed_to_sign_in_and_who_signed_out() -
     assert ask(AskSession("mark")) == SessionTold(is_over=False)
     assert ask(EndSession("mark")) == Done() and ask(AskSession("mark")) == SessionTold(is_over=True)
     assert ask(AskSession("other")) == SessionTold(is_over=False) and not keeper.asked
+
+
+def test_what_tests_order_is_judged_here_and_refusals_go_back() -> None:
+    async def scenario() -> None:
+        alarms, answers, orders = Alarms(SimulatedEnv(1), Counters()), list[Answer](), Orders()
+        door = SupervisorDoor(
+            Keeper(), lambda: [], measured, alarms, sign_ins=SignInLedger(SimulatedEnv(1)), orders=orders
+        )
+        rates = FaultRates(drop=0.5)
+        for command in (
+            ForwardClock("a", 5, ends_tokens=True), OrderFaultRates("b", rates), OrderFaultRates("b", None),
+            AskControl("c"), AskControl("real"),
+        ):  # fmt: skip
+            door.submit(command, answers.append)
+            await asyncio.sleep(0.01)
+        assert orders.heard == [("a", 5, True), ("b", rates), ("b", None), ("c",), ("real",)]
+        assert answers[:4] == [ControlTold(number, None, {}) for number in (1, 2, 3, 4)]
+        assert answers[4:] == [Refusal(NOT_ALLOWED, "not there")]
+        await door.close()
+
+    asyncio.run(scenario())

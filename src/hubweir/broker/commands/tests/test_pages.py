@@ -48,6 +48,8 @@ NUMBERS = {
     **{"AskMeasures": 58, "MeasuresTaken": 75},
     **{"TrySignIn": 208, "SignInTried": 236, "SignInSucceeded": 209, "AskSession": 210, "SessionTold": 237},
     **{"EndSession": 211},
+    **{"ForwardClock": 213, "OrderFaultRates": 214, "AskControl": 216, "ControlTold": 238},
+    **{"AskOrders": 217, "OrdersTold": 240, "KeepOrders": 218, "OrdersKept": 239},
     **{"PurgePartition": 215, "PartitionPurged": 235},
     **{"AskStatus": 220, "StatusTold": 76, "AskReaders": 221, "ReadersTold": 77},
     **{"AskConnections": 222, "ConnectionsTold": 78},

@@ -9,6 +9,7 @@ import pytest
 from azure.eventhub import EventData, EventHubProducerClient
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
+from hubweir.broker.commands.testcontrol import StandingOrders
 from hubweir.client.administration import Administration
 from hubweir.client.blocking_queue import BlockingQueueClient
 from hubweir.client.namespace_control import NamespaceControl
@@ -312,7 +313,7 @@ def test_a_namespace_that_is_not_for_development_has_none_of_it(profile: str) ->
         for attempt in everything(control_of(running)):
             with pytest.raises(ServiceError, match=f"has the profile {profile}"):
                 attempt()
-        assert running.service.process.clock is not None and running.service.process.clock.ahead.clock_ms == 0
+        assert running.parts.own_orders.standing == StandingOrders()
         assert running.parts.gateway.faults is None
         with BlockingQueueClient.from_connection_string(running.connection_string(), retry=ONCE) as client:
             client.sender("real").send(b"one")
@@ -337,13 +338,3 @@ def test_it_takes_the_right_to_manage(namespace: RunningNamespace) -> None:
         with pytest.raises(ServiceError):
             attempt()
     assert control_of(namespace).state()["faults"] is None
-
-
-@pytest.mark.crash
-def test_several_processes_refuse_clock_and_faults() -> None:
-    with running_namespace(brokers=2) as running:
-        control = control_of(running)
-        for attempt in everything(control)[1:3]:
-            with pytest.raises(ServiceError, match="without --brokers"):
-                attempt()
-        assert control.state()["clock"]["ahead_ms"] == 0
