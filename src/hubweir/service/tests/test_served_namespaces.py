@@ -39,6 +39,7 @@ from hubweir.errors import (
     Condition,
     ServiceError,
 )
+from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.http.exchange import answer_of
 from hubweir.gateway.namespace_management import NewNamespace
@@ -353,3 +354,25 @@ def test_whoever_goes_away_in_the_middle_leaves_a_namespace_whole(running: Runni
     for name in ("left", "next"):
         administration(running).delete_namespace(name)
     assert names(running) == ["hubweir"]
+
+
+def test_no_process_is_waited_for_while_what_a_deleted_namespace_held_goes(running: RunningNamespace) -> None:
+    """A process follows a catalog as long as its namespace is served, and applies nothing of it behind that."""
+    made = administration(running).create_namespace("fresh")
+    administration(running, made["key"]).create(EntityType.QUEUE, "orders", {})
+    gateway, dead = gateway_of(running, "fresh"), list[int]()
+    keeper = gateway.keeper
+    assert isinstance(keeper, CatalogKeeper)
+
+    async def follow() -> None:
+        def tell(version: int, operation: bytes) -> None:
+            if gateway in running.parts.process.gateways:
+                keeper.followers.applied(7, version)
+
+        version, _ = keeper.snapshot()
+        keeper.followers.came(7, version, tell, lambda: dead.append(7))
+        keeper.followers.applied(7, version)
+
+    running.run(follow())
+    administration(running).delete_namespace("fresh")
+    assert not dead, "it would have been taken for dead"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import http.client
 import threading
@@ -30,6 +31,7 @@ from hubweir.client.atom_documents import EntityType
 from hubweir.client.blocking_queue import BlockingQueueClient
 from hubweir.client.queue_message import QueueMessage
 from hubweir.client.queue_receiver import QueueReceiverOptions
+from hubweir.gateway.tracing import TraceContext
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.service.trace_export import STOP_S, NoTraces, SpanExport, span_export
@@ -166,6 +168,17 @@ def test_spans_of_the_service_are_in_the_trace_of_the_client(
     assert all((link.trace_id, link.span_id) in theirs for link in send.links)
     assert attributes(send)["messaging.destination.name"] == entity and send.status.code != 2
     assert collector.resources[0]["service.name"] == "hubweir"
+
+
+def test_a_span_of_several_contexts_has_the_first_as_its_parent_and_links_to_the_others(collector: Collector) -> None:
+    contexts = [TraceContext(0x4BF92F3577B34DA6A3CE929D0E0E4736 + number, 0x100 + number) for number in range(3)]
+    export = SpanExport(SimulatedEnv(1), collector.url)
+    export.end(export.span("send", "SERVER", contexts, "kitchen", 0.0), 1.0)
+    asyncio.run(export.stop())
+    [span] = collector.named("send kitchen")
+    ids = [(each.trace_id.to_bytes(16, "big"), each.span_id.to_bytes(8, "big")) for each in contexts]
+    assert (span.trace_id, span.parent_span_id) == ids[0]
+    assert [(link.trace_id, link.span_id) for link in span.links] == ids[1:]
 
 
 def send_tea(namespace: RunningNamespace, *flags: str) -> None:

@@ -105,6 +105,16 @@ def test_clock_faults_and_purge_are_at_hand(hubweir_namespace: NamespaceOnDemand
         assert client.get_partition_properties("0")["is_empty"]
 
 
+def test_a_namespace_that_the_test_deleted_itself_is_no_trouble(hubweir_server: HubweirServer) -> None:
+    administration = Administration(ConnectionString.parse(hubweir_server.get_connection_string()))
+    with hubweir_server.namespace() as gone:
+        administration.delete_namespace(gone.name)
+    for _ in range(DELETIONS + 1):  # what went wrong with an earlier one is raised here
+        with hubweir_server.namespace():
+            pass
+    assert gone.name not in names(hubweir_server)
+
+
 def test_namespaces_go_behind_their_blocks_with_a_bound(hubweir_server: HubweirServer) -> None:
     for _ in range(3 * DELETIONS):
         with hubweir_server.namespace() as namespace:
