@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -39,7 +38,7 @@ from hubweir.queue.duplicate_window import DuplicateWindow
 from hubweir.queue.forward_origin import FORWARDED
 from hubweir.queue.logged_transactions import LoggedTransactions
 from hubweir.queue.message_session import MessageSessions
-from hubweir.queue.message_table import MessageTable
+from hubweir.queue.message_table import MessageTable, Ranges
 from hubweir.queue.operation import (
     ACTIVATED,
     DEAD_LETTERED,
@@ -128,8 +127,7 @@ class FragmentState:
         elif code in (TRANSFERRED, RETURNED):
             ranges = self.transfers.end(operation.sub_queue, operation.number)
             if code == TRANSFERRED:
-                for first, many in zip(ranges[::2], ranges[1::2], strict=True):
-                    locks += self._drop(first, many)
+                locks += self._drop(_pairs(ranges))
         elif code == RECEIVED:
             self.transfers.expect(operation)
         elif code in (UNDELIVERED, NUMBERED):
@@ -140,17 +138,17 @@ class FragmentState:
             self._moving = counts_in(operation.ranges)[::-1].tolist()
         elif code == ACTIVATED:
             self._activate(counts_in(operation.ranges))
+        elif code in (SETTLED, EXPIRED):
+            locks += self._drop(_pairs(operation.ranges))
         else:
-            for first, many in _pairs(operation):
-                if code in (SETTLED, EXPIRED):
-                    locks += self._drop(first, many)
-                elif code == MODIFIED:
+            for first, many in _pairs(operation.ranges):
+                if code == MODIFIED:
                     self._modify(first, many, operation.properties)
                 elif code == DEAD_LETTERED:
-                    self.sessions.leave(self.messages, first, many)
+                    self.sessions.leave(self.messages, [(first, many)])
                     locks += self.messages.place(first, many, ACTIVE, operation.sub_queue)
                 elif code == REJECTED:
-                    self.sessions.leave(self.messages, first, many)
+                    self.sessions.leave(self.messages, [(first, many)])
                     self.messages.count_deliveries(first, many, -1)
                     locks += self.messages.place(first, many, ACTIVE, SubQueue.DEAD_LETTERS)
                 elif code in (LOCKED, RELEASED):
@@ -209,8 +207,8 @@ class FragmentState:
             return
         if arrivals is not None:
             self.messages.arrived(first, arrivals.firsts, arrivals.ends_ms)
-        for place in dropped:
-            self.messages.drop(first + place, 1)
+        if dropped:
+            self.messages.drop([(first + place, 1) for place in dropped])
         if settings.requires_session or (self._keeps_sessions and max(fields[I_SESSION::INCOMING_WIDTH]) >= 0):
             arrived: dict[bytes, list[int]] = {}
             for place in sorted(set(range(header.count)).difference(dropped)) if dropped else range(header.count):
@@ -297,10 +295,12 @@ class FragmentState:
 
     # Parts of operations
 
-    def _drop(self, first: int, many: int) -> array[int]:
-        self.sessions.leave(self.messages, first, many)
-        self._forget_changes(first, many)
-        return self.messages.drop(first, many)
+    def _drop(self, ranges: Ranges) -> array[int]:
+        self.sessions.leave(self.messages, ranges)
+        if self.changed:
+            for first, many in ranges:
+                self._forget_changes(first, many)
+        return self.messages.drop(ranges)
 
     def _activate(self, counts: array[int]) -> None:
         """They get the next counts. Nobody could change properties of theirs, as nobody was given them."""
@@ -325,13 +325,11 @@ class FragmentState:
         self.changed[count] = properties
 
     def _forget_changes(self, first: int, many: int) -> None:
-        if not self.changed:
-            return
         counts = range(first, first + many)
         for count in counts if many < len(self.changed) else [each for each in self.changed if each in counts]:
             self.changed_bytes -= len(self.changed.pop(count, b""))
 
 
-def _pairs(operation: Operation) -> Iterator[tuple[int, int]]:
+def _pairs(ranges: array[int]) -> Ranges:
     """First and number of each range."""
-    return zip(operation.ranges[::2], operation.ranges[1::2], strict=True)
+    return list(zip(ranges[::2], ranges[1::2], strict=True))

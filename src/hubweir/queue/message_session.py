@@ -25,7 +25,7 @@ from hubweir.kernels.queue_contract import (
     STATE_BITS,
     SUB_QUEUE_BITS,
 )
-from hubweir.queue.message_table import MessageTable
+from hubweir.queue.message_table import MessageTable, Ranges
 
 # Of a message that is ready ACTIVE alone is set, of these.
 _NOT_READY = STATE_BITS | SUB_QUEUE_BITS | LOCKED | SETTLING
@@ -167,22 +167,22 @@ class MessageSessions:
         session.live += len(counts)
         self.list(session, counts[0])
 
-    def leave(self, messages: MessageTable, first: int, many: int) -> None:
+    def leave(self, messages: MessageTable, ranges: Ranges) -> None:
         """These messages are about to be gone, or to leave the main sub-queue."""
         if not self.by_number:
             return
         left: dict[int, int] = {}
-        for page, row, last_row in messages.parts(first, many):
-            rows = page.rows
-            for at in range(row * QUEUE_WIDTH, last_row * QUEUE_WIDTH, QUEUE_WIDTH):
-                bits, number = rows[at + M_STATE], rows[at + M_SESSION]
+        for page, row, last_row in messages.parts_of(ranges):
+            rows = page.rows[row * QUEUE_WIDTH : last_row * QUEUE_WIDTH]
+            for bits, number in zip(rows[M_STATE::QUEUE_WIDTH], rows[M_SESSION::QUEUE_WIDTH], strict=True):
                 if bits & STATE_BITS and not bits & SUB_QUEUE_BITS:
                     left[number] = left.get(number, 0) + 1
         for number, gone in left.items():
             session = self.by_number.get(number)
             if session is not None:
                 session.live -= gone
-                self._compact(messages, session)
+                if len(session.counts) > _COMPACT_AT + 2 * session.live:
+                    self._compact(messages, session)
                 if not session.live:
                     self.forget(session)
 
@@ -207,10 +207,8 @@ class MessageSessions:
         session.state = state
 
     def _compact(self, messages: MessageTable, session: MessageSession) -> None:
-        """Forget counts that are gone, when they are most of them. Once for a range: its messages go behind this."""
+        """Forget counts that are gone: most of them are. Once an operation: its messages go behind it."""
         counts = session.counts
-        if len(counts) <= _COMPACT_AT + 2 * session.live:
-            return
         ready_from = counts[session.ready_from] if session.ready_from < len(counts) else _ABOVE_ALL
         session.counts = array("q", [count for count in counts if messages.find(count) is not None])
         session.ready_from = bisect_left(session.counts, ready_from)

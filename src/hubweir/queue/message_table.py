@@ -13,6 +13,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
+from itertools import groupby
+from operator import itemgetter
 
 from hubweir.kernels import (
     activate_messages,
@@ -59,6 +61,9 @@ from hubweir.kernels.queue_contract import (
 from hubweir.queue.message_page import NEVER, SUB_QUEUES, Page, kind_of, packed
 
 _EMPTY_ROW = bytes(8 * QUEUE_WIDTH)
+
+# Messages, none of them twice: the count of a first one, and how many from it on, for each range.
+Ranges = Sequence[tuple[int, int]]
 
 
 class HeldBytes:
@@ -383,6 +388,11 @@ class MessageTable:
 
     # What an operation says of messages, as a range of counts
 
+    def parts_of(self, ranges: Ranges) -> Iterator[tuple[Page, int, int]]:
+        """As `parts`, of several ranges."""
+        for first, many in ranges:
+            yield from self.parts(first, many)
+
     def parts(self, first: int, count: int) -> Iterator[tuple[Page, int, int]]:
         """Pages that hold some of a range, with the first row and the last row, exclusive."""
         end = first + count
@@ -397,14 +407,16 @@ class MessageTable:
                     yield page, row, last_row
             first = next_first
 
-    def drop(self, first: int, count: int) -> array[int]:
-        """Messages of this range are gone; the numbers of the locks on them."""
+    def drop(self, ranges: Ranges) -> array[int]:
+        """Messages of these ranges are gone; the numbers of the locks on them."""
         locks = array("q")
-        for page, row, last_row in self.parts(first, count):
-            tally = array("q", [0]) * TALLY_WIDTH
-            room = array("q", [0]) * (last_row - row)
-            many = drop_messages(page.rows, row, last_row, tally, room, 0)
-            locks += room[:many]
+        for page, parts in groupby(self.parts_of(ranges), key=itemgetter(0)):
+            rows = [(row, last_row) for _, row, last_row in parts]
+            tally, at = array("q", [0]) * TALLY_WIDTH, 0
+            room = array("q", bytes(8 * sum(last_row - row for row, last_row in rows)))
+            for row, last_row in rows:
+                at = drop_messages(page.rows, row, last_row, tally, room, at)
+            locks += room[:at]
             self._gave(page, tally)
         return locks
 

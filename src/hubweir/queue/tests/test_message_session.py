@@ -227,7 +227,7 @@ def test_a_session_counts_each_message_that_leaves_it_once() -> None:
     sessions, messages = bench.fragment.core.state.sessions, bench.fragment.core.state.messages
     assert sessions.by_id[b"a"].live == 2
     bench.complete(bench.receive(bench.receiver(SubQueue.DEAD_LETTERS)))
-    sessions.leave(messages, 1, 3)
+    sessions.leave(messages, [(1, 3)])
     assert sessions.by_id[b"a"].live == 2, "all of them had left before"
     bench.complete([four, *bench.receive(a, 1)])
     bench.close(a)

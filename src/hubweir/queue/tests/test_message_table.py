@@ -73,11 +73,11 @@ def test_messages_are_put_into_a_session_in_a_row_and_with_others_between_them_o
 
 def test_pages_whose_messages_are_all_gone_are_dropped_but_not_the_newest() -> None:
     messages = table(2 * PAGE_ROWS + 10)
-    messages.drop(2, PAGE_ROWS - 1)
+    messages.drop([(2, PAGE_ROWS - 1)])
     assert list(messages.pages) == [0, 1, 2]
-    messages.drop(1, 1)
+    messages.drop([(1, 1)])
     assert list(messages.pages) == [1, 2]
-    messages.drop(PAGE_ROWS + 1, PAGE_ROWS + 10)
+    messages.drop([(PAGE_ROWS + 1, PAGE_ROWS + 10)])
     assert list(messages.pages) == [2]
     assert messages.tally == array("q", [0] * 7)
     table(5, into=messages)
@@ -86,7 +86,7 @@ def test_pages_whose_messages_are_all_gone_are_dropped_but_not_the_newest() -> N
 
 def test_a_page_that_was_filled_and_dropped_is_followed_by_the_next() -> None:
     messages = table(PAGE_ROWS)
-    messages.drop(1, PAGE_ROWS)
+    messages.drop([(1, PAGE_ROWS)])
     assert not messages.pages
     table(1, into=messages)
     assert ready(messages) == [PAGE_ROWS + 1]
@@ -94,8 +94,8 @@ def test_a_page_that_was_filled_and_dropped_is_followed_by_the_next() -> None:
 
 def test_a_range_that_is_dropped_twice_counts_once() -> None:
     messages = table(100)
-    messages.drop(10, 20)
-    messages.drop(1, 100)
+    messages.drop([(10, 20)])
+    messages.drop([(1, 100)])
     assert messages.tally[T_MESSAGES] == messages.tally[T_SIZE] == messages.tally[T_ACTIVE] == 0
 
 
@@ -115,7 +115,7 @@ def test_activated_messages_go_to_the_end_and_expire_from_there() -> None:
 
 def test_messages_of_many_pages_are_activated_in_the_order_that_is_said() -> None:
     messages = table(2 * PAGE_ROWS, scheduled_ms=150)
-    messages.drop(7, 1)
+    messages.drop([(7, 1)])
     messages.activate(array("q", [PAGE_ROWS + 1, 3, 7, 2 * PAGE_ROWS, 2]))
     first = 2 * PAGE_ROWS + 1
     assert ready(messages) == [first, first + 1, first + 2, first + 3]
@@ -159,7 +159,22 @@ def test_the_locks_of_dropped_messages_are_told() -> None:
         counts, 2, marks=LOCKED, delivered=1, lock_number=700, secret=bytes(16), until_ms=0, number_base=0,
         partition=-1, indexes=array("q", [0, 0]), out=array("q", bytes(8 * 26)),
     )  # fmt: skip
-    assert list(messages.drop(1, 5)) == [700, 701]
+    assert list(messages.drop([(1, 5)])) == [700, 701]
+
+
+def test_ranges_of_several_pages_are_dropped_together_in_any_order() -> None:
+    messages = table(3 * PAGE_ROWS)
+    dropped = [(2, 3), (10, 1), (PAGE_ROWS, 2), (1, 1), (2 * PAGE_ROWS + 1, PAGE_ROWS), (PAGE_ROWS - 1, 1)]
+    counts = array("q", [3, 10, PAGE_ROWS + 1, 20, 1])
+    messages.give(
+        counts, 5, marks=LOCKED, delivered=1, lock_number=700, secret=bytes(16), until_ms=0, number_base=0,
+        partition=-1, indexes=array("q", bytes(8 * 5)), out=array("q", bytes(8 * 5 * 13)),
+    )  # fmt: skip
+    assert list(messages.drop(dropped)) == [700, 701, 702, 704]
+    gone = {count for first, many in dropped for count in range(first, first + many)}
+    there = [count for count in range(1, 3 * PAGE_ROWS + 1) if messages.find(count)]
+    assert there == [count for count in range(1, 3 * PAGE_ROWS + 1) if count not in gone]
+    assert (messages.tally[T_MESSAGES], list(messages.pages)) == (len(there), [0, 1])
 
 
 def test_what_was_delivered_too_often_is_marked_in_every_page_of_the_main_sub_queue() -> None:
@@ -179,7 +194,7 @@ def test_a_page_is_packed_anew_when_messages_of_it_are_gone() -> None:
     messages = table(10, scheduled_ms=150)
     page = messages.pages[0]
     before = messages.pack(page)
-    messages.drop(3, 1)
+    messages.drop([(3, 1)])
     dropped = messages.pack(page)
     messages.activate(array("q", [4]))
     assert len({before, dropped, messages.pack(page)}) == 3
