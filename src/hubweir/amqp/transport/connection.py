@@ -8,7 +8,7 @@ Long because all that may come on a connection has its method here, so that each
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.outcome import DeliveryState
@@ -45,6 +45,8 @@ from hubweir.amqp.transport.session import Session
 from hubweir.amqp.transport.session_states import END_WRITTEN, SessionState
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.errors import DECODE_ERROR, FRAMING_ERROR, ILLEGAL_STATE, NOT_ALLOWED, RESOURCE_LIMIT, DecodeError
+
+_ALL_HANDLES = range(2**32)
 
 
 class Connection:
@@ -178,15 +180,16 @@ class Connection:
         """Handle any other transfer."""
         self._in_session(channel, "transfer", Session.receive_part, handle, part)
 
-    def is_known(self, channel: int, handle: int | None = None) -> bool:
-        """Whether what comes on this channel is no fault: it carries a session, or all is over.
+    def is_known(self, channel: int) -> bool:
+        """Whether what comes on this channel is no fault: it carries a session, or all is over."""
+        return self.state in CLOSE_WRITTEN or channel in self._by_remote_channel
 
-        handle: it is for the link under this handle.
-        """
+    def handles_on(self, channel: int) -> Container[int]:
+        """The handles for which a frame on this channel is no fault: those of its session's links, or all is over."""
         if self.state in CLOSE_WRITTEN:
-            return True
+            return _ALL_HANDLES
         session = self._by_remote_channel.get(channel)
-        return session is not None and (handle is None or session.has_handle(handle))
+        return () if session is None else session.handles
 
     def receive_dispositions(self, channel: int, rows: array[int], count: int, states: Sequence[DeliveryState]) -> None:
         """Handle so many disposition rows of one channel (kernels/contract.py, O_…). states: that they number."""
@@ -194,9 +197,9 @@ class Connection:
             channel, "disposition", lambda session: session.settlement.receive_rows(session, rows, count, states)
         )
 
-    def receive_flow(self, channel: int, flow: FlowSaid) -> None:
-        """Handle a flow in usual form."""
-        self._in_session(channel, "flow", Session.receive_flow, flow)
+    def receive_flows(self, channel: int, flows: Sequence[FlowSaid]) -> None:
+        """Handle flows in usual form; of several, each for a link that is there, or for none."""
+        self._in_session(channel, "flow", Session.receive_flows, flows)
 
     def link_opened(self, link: Link) -> None:
         """A link stands, or the peer asks for it; may be called for both."""

@@ -21,7 +21,7 @@ from hubweir.kernels.contract import (
 )
 
 
-class FlowSaid(Struct, frozen=True):
+class FlowSaid(Struct, frozen=True, gc=False):
     """See Flow, of which each attribute has the meaning."""
 
     next_incoming_id: int | None

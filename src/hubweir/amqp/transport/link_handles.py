@@ -6,6 +6,7 @@ that come are looked up by the peer's.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from hubweir.amqp.transport.faults import SessionFault
@@ -85,9 +86,10 @@ class LinkHandles(Generic[L]):
             raise SessionFault(UNATTACHED_HANDLE, f"handle {handle} names no attached link")
         return link
 
-    def is_used(self, handle: int) -> bool:
-        """Whether the peer's handle names a link."""
-        return handle in self._by_remote
+    @property
+    def used(self) -> Container[int]:
+        """The peer's handles that name a link."""
+        return self._by_remote
 
     def remove(self, link: L) -> None:
         """The link is over: both numbers are free again."""

@@ -149,8 +149,8 @@ def _take_said(connection: Connection, data: memoryview, table: array[int], inde
         _give(connection, said, merge_dispositions(said, count), states)
     elif count:
         connection.receive_dispositions(said[O_CHANNEL], said, count, states)
-    for row in range(granted):
-        connection.receive_flow(flows[row * FLOW_WIDTH + C_CHANNEL], flow_said(flows, row))
+    if granted:
+        _grant(connection, flows, granted)
     return taken
 
 
@@ -161,6 +161,15 @@ def _give(connection: Connection, said: array[int], count: int, states: Sequence
         last = first + sum(1 for _ in run)
         part = said[first * DISPOSITION_WIDTH : last * DISPOSITION_WIDTH]
         connection.receive_dispositions(channel, part, last - first, states)
+        first = last
+
+
+def _grant(connection: Connection, flows: array[int], count: int) -> None:
+    """Hand flow rows over, those of one channel behind each other at once."""
+    first = 0
+    for channel, run in groupby(flows[C_CHANNEL : count * FLOW_WIDTH : FLOW_WIDTH]):
+        last = first + sum(1 for _ in run)
+        connection.receive_flows(channel, [flow_said(flows, row) for row in range(first, last)])
         first = last
 
 
@@ -175,10 +184,12 @@ def _on_links(flows: array[int], count: int, connection: Connection, frames: int
     """How many of so many frames of a stretch, which begins at `first`, come before the first flow for a link that is
     none.
     """
-    for at in range(0, count * FLOW_WIDTH, FLOW_WIDTH):
-        handle = flows[at + C_HANDLE]
-        if handle >= 0 and not connection.is_known(flows[at + C_CHANNEL], handle):
-            return min(frames, flows[at + C_FRAME] - first)
+    end = count * FLOW_WIDTH
+    channels, handles = flows[C_CHANNEL:end:FLOW_WIDTH], flows[C_HANDLE:end:FLOW_WIDTH]
+    known = {channel: connection.handles_on(channel) for channel in set(channels)}
+    for row, (channel, handle) in enumerate(zip(channels, handles, strict=True)):
+        if handle >= 0 and handle not in known[channel]:
+            return min(frames, flows[row * FLOW_WIDTH + C_FRAME] - first)
     return frames
 
 

@@ -48,6 +48,9 @@ class SendProgress(Struct, frozen=True):
     first_id: int
 
 
+_NOWHERE = RunCursor()  # of messages, which are not sent by a cursor
+
+
 class SenderLink(Link):
     """The sending end. sender_credit: as it counts it; for others to read."""
 
@@ -229,7 +232,7 @@ class SenderLink(Link):
         messages = min(self._sendable(settled), len(rows) // MESSAGE_WIDTH - first_row)
         first_id = session.next_delivery_id
         if messages <= 0:
-            return SendProgress(0, 0, RunCursor(), first_id)
+            return SendProgress(0, 0, _NOWHERE, first_id)
         out = session.connection.out
         start = len(out)
         written, frames = deliver_messages(
@@ -238,7 +241,7 @@ class SenderLink(Link):
         )  # fmt: skip
         size = len(out) - start
         self._started(first_id, written, frames, start, settled=settled)
-        return SendProgress(written, size, RunCursor(), first_id)
+        return SendProgress(written, size, _NOWHERE, first_id)
 
     def drained(self) -> None:
         """Give the rest of the credit back: the answer to drain, once nothing is left to send."""

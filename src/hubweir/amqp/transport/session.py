@@ -9,7 +9,7 @@ Long because what the connection, links and hosts ask of a session stands on one
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,7 @@ class Session:
 
     def __init__(self, connection: Connection, channel: int) -> None:
         self.connection = connection
+        self.report: Report = connection.report  # where events of each read go
         self.channel = channel
         self.remote_channel: int | None = None
         self.state = SessionState.UNMAPPED
@@ -80,13 +81,9 @@ class Session:
         return self._handles.links
 
     @property
-    def report(self) -> Report:
-        """Where events of this read go."""
-        return self.connection.report
-
-    def has_handle(self, handle: int) -> bool:
-        """Whether a link stands under this handle of the peer's, or is on its way out."""
-        return self._handles.is_used(handle)
+    def handles(self) -> Container[int]:
+        """The handles of the peer's under which a link stands, or is on its way out."""
+        return self._handles.used
 
     @property
     def is_writable(self) -> bool:
@@ -233,11 +230,17 @@ class Session:
         else:
             link.refuse(SessionFault(NOT_ALLOWED, "this end asks for links itself and takes none").error())
 
+    def receive_flows(self, flows: Sequence[FlowSaid]) -> None:
+        """As many flows in usual form, in their order."""
+        for flow in flows:
+            self.receive_flow(flow)
+
     def receive_flow(self, flow: Flow | FlowSaid) -> None:
         """The peer's windows, and a link's credit."""
-        was_closed = bool(self.held) or self.window.remote_window == 0
+        was_closed = self.window.remote_window == 0  # as it is while frames are held back
         self.window.on_flow(flow.next_incoming_id, flow.incoming_window)
-        self.held.send(self.connection.out)
+        if was_closed:
+            self.held.send(self.connection.out)
         link = None if flow.handle is None else self._handles.link(flow.handle)
         if link is not None and link.state not in DETACH_WRITTEN:
             link.receive_flow(flow)
