@@ -40,7 +40,7 @@ class Submitter(Protocol):
         """The broker's word about deliveries of this submitter: EventsAppended, MessagesEnqueued or Refusal."""
 
 
-class DeliveryRange(Struct, frozen=True):
+class DeliveryRange(Struct, frozen=True, gc=False):
     """Deliveries first_id to last_id of one link, both included: serial numbers of 32 bits, which wrap."""
 
     first_id: int

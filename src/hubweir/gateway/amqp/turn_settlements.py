@@ -73,11 +73,12 @@ class _Together:
             self._tell_together()
 
     def _tell_together(self) -> None:
-        """All is done: whoever waits hears the same."""
+        """All is done: whoever waits hears the same. Links mostly spoke in the order of their ids."""
         by_session: defaultdict[Session, list[DeliveryRange]] = defaultdict(list)
         for user, settling in self.by_user.items():
-            if user.link.is_attached:
-                by_session[user.link.session] += settling.waiting
+            link = user.link
+            if link.is_attached:
+                settling.add_waiting(by_session[link.session])
         for session, ranges in by_session.items():
             session.answer([(span.first_id, span.last_id) for span in merge_ranges(ranges)], self.spoken.answer)
         self.connection.wake()
