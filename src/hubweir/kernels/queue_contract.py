@@ -43,6 +43,9 @@ no message and is passed over in any page.
         The ordinal of each token's lock (its number less first_number); -1 where the check is wrong, or the number not
         from first_number to next_number - 1.
 
+    message_tokens(rows, first_row, last_row) -> bytes
+        The tokens of the locks on the messages of these message rows (contract.py), back to back.
+
     find_locks(locks, page_first, ordinals, at, last, now_ms, counts) -> at
         The count of each ordinal's message, into counts; 0 where the lock is over or ends by now_ms, or the ordinal
         is -1 (in any page).

@@ -10,7 +10,8 @@ from __future__ import annotations
 from array import array
 
 from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
-from hubweir.gateway.amqp.sent_tokens import SentTokens, tokens_of
+from hubweir.gateway.amqp.sent_tokens import SentTokens
+from hubweir.kernels import message_tokens
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK, Q_LOCKED_UNTIL_MS, Q_PARTITION
 
 
@@ -71,7 +72,7 @@ class KeptMessages:
     def taking(self, count: int) -> bytes:
         """The tokens of at most so many of the next ones, which are being taken away from now on."""
         self._taking = min(self._next + count, self._end)
-        return tokens_of(self._rows, self._next, self._taking)
+        return message_tokens(self._rows, self._next, self._taking)
 
     def took(self, codes: bytes) -> None:
         """They were taken away, but those with a code other than 0: their locks ended, and somebody else gets them."""
@@ -103,7 +104,7 @@ class KeptMessages:
         self._next += progress.events
         self.count -= progress.events
         if sent is not None:
-            sent.add(progress.first_id, tokens_of(rows, first, self._next))
+            sent.add(progress.first_id, message_tokens(rows, first, self._next))
         if not self.count:
             self._let_go()
         return progress
@@ -111,7 +112,7 @@ class KeptMessages:
     def release(self) -> bytes:
         """Keep those no longer that others may have: their tokens."""
         first = self._first_free
-        tokens = tokens_of(self._rows, first, max(first, self._end))
+        tokens = message_tokens(self._rows, first, max(first, self._end))
         self._drop(first)
         return tokens
 

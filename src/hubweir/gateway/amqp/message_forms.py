@@ -13,9 +13,8 @@ from uuid import UUID
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Int, Long, Timestamp
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
-from hubweir.gateway.amqp.sent_tokens import tokens_of
 from hubweir.gateway.amqp.settlements import encode_properties, text_of_detail
-from hubweir.kernels import encode_message
+from hubweir.kernels import encode_message, message_tokens
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK
 from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode
@@ -135,7 +134,7 @@ def message_maps(
     run: bytes | memoryview, rows: array[int], id_prefix: bytes, *, with_tokens: bool
 ) -> list[dict[str, object]]:
     """The messages of rows as answers hold them; with_tokens: of those that are locked, the token too."""
-    tokens = tokens_of(rows, 0, len(rows) // MESSAGE_WIDTH)
+    tokens = message_tokens(rows, 0, len(rows) // MESSAGE_WIDTH)
     maps: list[dict[str, object]] = []
     for row in range(len(rows) // MESSAGE_WIDTH):
         entry: dict[str, object] = {"message": encode_message(run, rows, row, id_prefix)}

@@ -82,10 +82,10 @@ from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.gateway.amqp.queue_sender_node import scheduled_run
 from hubweir.gateway.amqp.request_node import REQUEST_LIMIT_BYTES, RequestNode, text_property
-from hubweir.gateway.amqp.sent_tokens import tokens_of
 from hubweir.gateway.fragment_choice import FragmentChoice
 from hubweir.gateway.fragment_shares import number_share, number_shares, token_shares
 from hubweir.gateway.fragments import FragmentPlace, Fragments
+from hubweir.kernels import message_tokens
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_SEQUENCE_NUMBER
 from hubweir.namespace.availability import check_may_receive, check_may_send
 from hubweir.namespace.entity import EntityKind
@@ -112,7 +112,7 @@ NEVER_MS = 253_402_300_799_999
 def _release(place: FragmentPlace, answer: MessagesReceived) -> None:
     """Give back messages that were locked for a client that heard nothing of it."""
     rows = array("q", answer.rows)
-    tokens = tokens_of(rows, 0, len(rows) // MESSAGE_WIDTH)
+    tokens = message_tokens(rows, 0, len(rows) // MESSAGE_WIDTH)
     place.broker.submit(SettleMessages(place.log_id, tokens, SettleOutcome.RELEASE), lambda _: None)
 
 

@@ -7,17 +7,13 @@ serial numbers of 32 bits of a session, which wrap.
 
 from __future__ import annotations
 
-from array import array
-from sys import byteorder
-
 from msgspec import Struct
 
-from hubweir.amqp.transport.serial_number import add_serial, distance
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
+from hubweir.amqp.transport.serial_number import MODULUS, add_serial, distance
 from hubweir.queue.settle_outcome import TOKEN_BYTES
 
 
-class _Stretch(Struct):
+class _Stretch(Struct, gc=False):
     """count: how many deliveries it began with; left: how many of them are not settled."""
 
     first_id: int
@@ -27,10 +23,10 @@ class _Stretch(Struct):
 
     def is_all(self, first_id: int, last_id: int) -> bool:
         """Whether these are its deliveries, and none of them is settled."""
-        return self.first_id == first_id and self.left == self.count == distance(last_id, first_id) + 1
+        return self.first_id == first_id and self.left == self.count == (last_id - first_id) % MODULUS + 1
 
 
-class SentRange(Struct, frozen=True):
+class SentRange(Struct, frozen=True, gc=False):
     """Deliveries that were sent together: first_id to last_id, both included, and their tokens."""
 
     first_id: int
@@ -81,14 +77,3 @@ class SentTokens:
         if is_used_up:
             self._stretches = [stretch for stretch in self._stretches if stretch.left]
         return found
-
-
-def tokens_of(rows: array[int], first_row: int, last_row: int) -> bytes:
-    """The lock tokens of message rows, back to back, as brokers take them."""
-    start, end = first_row * MESSAGE_WIDTH, last_row * MESSAGE_WIDTH
-    tokens = array("q", bytes(TOKEN_BYTES * (last_row - first_row)))
-    tokens[0::2] = rows[start + Q_LOCK : end : MESSAGE_WIDTH]
-    tokens[1::2] = rows[start + Q_LOCK_CHECK : end : MESSAGE_WIDTH]
-    if byteorder == "little":
-        tokens.byteswap()
-    return tokens.tobytes()

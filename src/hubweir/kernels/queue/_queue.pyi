@@ -19,5 +19,6 @@ from hubweir.kernels.queue.read_fields import read_fields as read_fields
 from hubweir.kernels.queue.tokens import end_locks as end_locks
 from hubweir.kernels.queue.tokens import ended_locks as ended_locks
 from hubweir.kernels.queue.tokens import find_locks as find_locks
+from hubweir.kernels.queue.tokens import message_tokens as message_tokens
 from hubweir.kernels.queue.tokens import number_ranges as number_ranges
 from hubweir.kernels.queue.tokens import read_tokens as read_tokens

@@ -10,12 +10,12 @@ Long because there are some twenty doors, each with its checks.
 from cpython cimport array
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from hubweir.kernels.batches.batches cimport Batch, open_batch, record_end
-from hubweir.kernels.buffers.bytes cimport NOWHERE, load64
+from hubweir.kernels.buffers.bytes cimport NOWHERE, load64, store64
 from hubweir.kernels.buffers.tables cimport check_range, grow, refusal
 from hubweir.kernels.contract cimport *
 from hubweir.kernels.queue.packed_rows cimport PAIR_BYTES, pack_column, unpack_column
@@ -197,6 +197,22 @@ def give_messages(
         )
         at += 1
     return at
+
+
+def message_tokens(array.array rows not None, int64_t first_row, int64_t last_row):
+    cdef const int64_t* row = numbers_of(rows)
+    cdef bytes tokens
+    cdef uint8_t* out
+    check_in(rows, MESSAGE_WIDTH, first_row, last_row)
+    tokens = PyBytes_FromStringAndSize(NULL, (last_row - first_row) * TOKEN_BYTES)
+    out = <uint8_t*>PyBytes_AS_STRING(tokens)
+    row += first_row * MESSAGE_WIDTH
+    for _ in range(last_row - first_row):
+        store64(out, <uint64_t>row[Q_LOCK])
+        store64(out + 8, <uint64_t>row[Q_LOCK_CHECK])
+        out += TOKEN_BYTES
+        row += MESSAGE_WIDTH
+    return tokens
 
 
 def read_tokens(tokens, bytes secret not None, int64_t first_number, int64_t next_number, array.array ordinals not None):

@@ -1,4 +1,5 @@
-"""Lock tokens and lock rows in plain Python: read_tokens, find_locks, end_locks, ended_locks; ranges of numbers.
+"""Lock tokens and lock rows in plain Python: message_tokens, read_tokens, find_locks, end_locks, ended_locks; ranges of
+numbers.
 
 A token is the number of its lock, 8 bytes big-endian, and SipHash-2-4 of these under the secret, 8 bytes big-endian.
 """
@@ -10,6 +11,7 @@ from struct import Struct
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.buffers.tables import MASK_64, Readable, check_rows
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
 from hubweir.kernels.queue_contract import L_COUNT, L_UNTIL, LOCK_WIDTH, SECRET_BYTES, TOKEN_BYTES
 
 _TOKEN = Struct(">QQ")
@@ -47,6 +49,13 @@ def check_of(secret: bytes, number: int) -> int:
         v0 ^= block
     v0, v1, v2, v3 = _rounds(v0, v1, v2 ^ 0xFF, v3, 4)
     return v0 ^ v1 ^ v2 ^ v3
+
+
+def message_tokens(rows: array[int], first_row: int, last_row: int) -> bytes:
+    """The tokens of the locks on these messages; see queue_contract.py."""
+    check_rows(rows, MESSAGE_WIDTH, first_row, last_row)
+    starts = range(first_row * MESSAGE_WIDTH, last_row * MESSAGE_WIDTH, MESSAGE_WIDTH)
+    return b"".join([_TOKEN.pack(rows[at + Q_LOCK] & MASK_64, rows[at + Q_LOCK_CHECK] & MASK_64) for at in starts])
 
 
 def read_tokens(tokens: Readable, secret: bytes, first_number: int, next_number: int, ordinals: array[int]) -> None:

@@ -6,13 +6,14 @@ from array import array
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubweir.kernels import queue_contract, twins
-from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.kernels import message_tokens, queue_contract, twins
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
 from hubweir.kernels.queue.tokens import check_of
 from hubweir.kernels.queue_contract import (
     ACTIVE,
@@ -53,6 +54,17 @@ def test_every_number_of_the_contract_is_the_same_compiled() -> None:
 def test_the_check_of_a_token_is_siphash() -> None:
     # The reference implementation's own vector for 8 bytes 0 to 7 under the key 0 to 15.
     assert check_of(SECRET, int.from_bytes(bytes(range(8)), "big")) == 0x93F5F5799A932462
+
+
+def test_tokens_of_message_rows_are_their_two_halves_big_endian() -> None:
+    rows = array("q", [0] * (3 * MESSAGE_WIDTH))
+    wanted = [UUID(int=2**127 + 5), UUID(int=7), UUID(int=2**128 - 1)]
+    for row, token in enumerate(wanted):
+        for column, half in ((Q_LOCK, token.bytes[:8]), (Q_LOCK_CHECK, token.bytes[8:])):
+            rows[row * MESSAGE_WIDTH + column] = int.from_bytes(half, "big", signed=True)
+    assert message_tokens(rows, 0, 3) == b"".join(token.bytes for token in wanted)
+    assert message_tokens(rows, 1, 2) == wanted[1].bytes
+    assert message_tokens(rows, 1, 1) == b""
 
 
 def queue_rows(rng: Random, page_first: int) -> array[int]:
@@ -152,6 +164,8 @@ def test_locks_and_ranges_agree(compiled: SimpleNamespace, seed: int) -> None:
         number = FIRST_LOCK + rng.choice([-1, 0, 3, 4, 5])
         token = number.to_bytes(8, "big") + check_of(SECRET, number).to_bytes(8, "big")
         tokens += rng.choice([token, token, rng.randbytes(16), bytes(16), legal.mutated(rng, token)])
+    rows = array("q", [rng.choice([0, 1, -1, -(2**63), rng.getrandbits(62)]) for _ in range(4 * MESSAGE_WIDTH)])
+    agreed(compiled, "message_tokens", rows, rng.choice([0, 0, 1, -1]), rng.choice([4, 4, 2, 0, 5]))
     agreed(compiled, "read_tokens", tokens, SECRET, FIRST_LOCK, FIRST_LOCK + 5, legal.table(rng.choice([4, 4, 1]), 1))
 
 

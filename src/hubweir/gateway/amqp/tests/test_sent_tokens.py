@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
-from uuid import UUID
-
 import pytest
 
-from hubweir.gateway.amqp.sent_tokens import SentRange, SentTokens, tokens_of
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
+from hubweir.gateway.amqp.sent_tokens import SentRange, SentTokens
 
 
 def tokens(first: int, count: int) -> bytes:
@@ -52,14 +48,3 @@ def test_a_stretch_goes_when_its_last_delivery_is_settled_and_other_links_ids_li
     assert taken(sent, 5, 9) == b""
     sent.add(20, b"")
     assert len(sent) == 0
-
-
-def test_tokens_of_rows_are_their_two_halves_big_endian() -> None:
-    rows = array("q", [0] * (3 * MESSAGE_WIDTH))
-    wanted = [UUID(int=2**127 + 5), UUID(int=7), UUID(int=2**128 - 1)]
-    for row, token in enumerate(wanted):
-        for column, half in ((Q_LOCK, token.bytes[:8]), (Q_LOCK_CHECK, token.bytes[8:])):
-            rows[row * MESSAGE_WIDTH + column] = int.from_bytes(half, "big", signed=True)
-    assert tokens_of(rows, 0, 3) == b"".join(token.bytes for token in wanted)
-    assert tokens_of(rows, 1, 2) == wanted[1].bytes
-    assert tokens_of(rows, 1, 1) == b""
