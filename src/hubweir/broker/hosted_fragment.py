@@ -390,6 +390,8 @@ class HostedFragment:
         on_answer(Done())
 
     def _receive(self, command: ReceiveMessages, on_answer: OnAnswer) -> None:
+        # Not noted as a use: a receiver that is open is one as long as it is.
+        self.transactions.check_serves()
         self.fragment.receive(
             self._receiver(command.receiver_id),
             max_count=command.max_count,
@@ -552,7 +554,7 @@ class HostedFragment:
         OpenReceiver: _as_use(_open_receiver),
         PeekMessages: _as_use(_peek),
         ReceiveDeferred: _as_use(_receive_deferred),
-        ReceiveMessages: _as_use(_receive),
+        ReceiveMessages: _receive,
         RenewLocks: _as_use(_renew),
         RenewSession: _as_use(_renew_session),
         SetSessionState: _as_use(_set_session_state),

@@ -61,6 +61,11 @@ class FanIn:
         return any((part.is_asked or part.kept.is_taking) and not part.is_slow for part in self._parts)
 
     @property
+    def are_idle(self) -> bool:
+        """Whether they are asked for nothing, and keep nothing."""
+        return not any(part.kept.count or part.is_asked for part in self._parts)
+
+    @property
     def is_due(self) -> bool:
         """Whether some answer is to come at once."""
         return any(part.is_due and not part.is_slow for part in self._parts)

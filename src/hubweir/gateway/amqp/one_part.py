@@ -44,6 +44,11 @@ class OnePart:
         """Whether an answer is to come."""
         return self._part.is_asked
 
+    @property
+    def are_idle(self) -> bool:
+        """Whether it is asked for nothing, and keeps nothing."""
+        return not (self._part.kept.count or self._part.is_asked)
+
     def note_slow(self, limit_ms: int) -> None:
         """It is waited for, however slow it is."""
 

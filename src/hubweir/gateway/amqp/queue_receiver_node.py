@@ -179,7 +179,10 @@ class QueueReceiverNode(Node):
             self.host.finish_later(self)
 
     def _place_of(self, sent: SentRange) -> FragmentPlace:
-        """The fragment that these deliveries came from: their tokens say which."""
+        """The fragment that these deliveries came from: of several, their tokens say which."""
+        places = self._fragments.places
+        if len(places) == 1:
+            return places[0]
         place = self._fragments.of_token(sent.tokens)
         assert place is not None  # a fragment of this entity gave them
         return place
@@ -333,8 +336,8 @@ class QueueReceiverNode(Node):
         """One send or one question; False when no other can follow now."""
         if self._state is ReceiverState.OVER:
             return False  # an answer ended it
-        parts, link = self._parts, self.link
-        kept, on_link, is_drain = parts.kept, link.credit, link.drain
+        parts, granted = self._parts, self.link.sender_credit
+        kept, on_link, is_drain = parts.kept, granted.credit, granted.drain
         credit = max(0, on_link - parts.reserved)
         if kept is not None and on_link and kept.is_ready:
             return self._send(kept)
@@ -344,9 +347,9 @@ class QueueReceiverNode(Node):
         if on_link:
             self._used_up_ms = -1
             parts.ask_for_less(credit, is_drain=is_drain)
-        else:
+        elif not parts.are_idle:
             self._keep(is_drain=is_drain)
-        wanted = min(credit, self._room)
+        wanted = min(credit, self._room) if credit else 0
         if wanted > 0 and parts.ask(wanted, is_drain=is_drain):
             return True
         if is_drain and not parts.is_asked:

@@ -103,6 +103,7 @@ class ReceiverPart:
         self._mode = mode
         self.takes_first = takes_first
         self._names_partition = names_partition
+        self._id_prefix = place.id_prefix
         self._wait = ""  # for a session, while it is opened
         self._receiver_id = -1
         self._asked = 0  # by the receive that is outstanding; 0 when it was cancelled
@@ -201,6 +202,7 @@ class ReceiverPart:
 
     def look(self, count: int) -> None:
         """Ask for at most so many messages that are there now: `part_answered` follows soon, or `part_away`."""
+        self._due_from_now()
         self._receive(PartState.LOOKING, count)
 
     def wait(self, count: int) -> None:
@@ -209,7 +211,6 @@ class ReceiverPart:
 
     def _receive(self, state: PartState, count: int) -> None:
         self.state, self._asked, self.found_nothing = state, count, False
-        self._due_from_now()
         waits, most_bytes = state is PartState.WAITING, self._host.link_settings.read_bytes
         command = ReceiveMessages(self.place.log_id, self._receiver_id, count, most_bytes, waits)
         self.place.broker.submit(command, self._received)
@@ -275,7 +276,7 @@ class ReceiverPart:
         """Send messages that are ready, as many as may go; sent: gets their tokens, where they are to be settled."""
         tokens = sent if self._mode is ReceiveMode.PEEK_LOCK else None
         progress = self.kept.send(
-            link, self.place.id_prefix, takes=self.takes_first, sent=tokens, max_bytes=max_bytes
+            link, self._id_prefix, takes=self.takes_first, sent=tokens, max_bytes=max_bytes
         )  # fmt: skip
         if self._trace is not None and not self.kept.count:
             self._trace.ended()
