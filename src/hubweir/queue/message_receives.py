@@ -247,7 +247,7 @@ class MessageReceives:
         for receiver, wanted, its in receivers:
             assert receiver.session is not None
             first, at = at, at + len(its)
-            changes = changes_of(core, its)
+            changes = changes_of(core, its) if core.state.changed else {}
             found = None if changes else core.reads.take(indexes, first, at, rows)
             own = rows[first * MESSAGE_WIDTH : at * MESSAGE_WIDTH]
             own[Q_LOCKED_UNTIL_MS::MESSAGE_WIDTH] = array("q", (receiver.session.until_ms + later_ms,)) * len(its)

@@ -83,18 +83,14 @@ class Settlement:
             return  # how far it has come; its outcome is still to follow
         taken = self.sent.take(first, last)
         for sent in taken:
-            self._settle_sent(session, sent, outcome, settled=settled)
+            link = sent.owner
+            link.unsettled_count -= sent.count
+            if not settled and not link.host_answers:
+                # The receiver settles second: it holds its state until it hears that ours is gone.
+                session.write(Disposition(role=False, first=sent.first, last=sent.last, settled=True, state=outcome))
+            session.report.add_event(Settled(link, sent.first, sent.last, outcome, settled))
         if self.unknown is not None and not settled:
             self._answer_unknown(session, taken, first, last, self.unknown)
-
-    def _settle_sent(
-        self, session: Session, sent: IdRange[SenderLink], outcome: DeliveryState | None, *, settled: bool
-    ) -> None:
-        sent.owner.unsettled_count -= sent.count
-        if not settled and not sent.owner.host_answers:
-            # The receiver settles second: it holds its state until it hears that ours is gone.
-            session.write(Disposition(role=False, first=sent.first, last=sent.last, settled=True, state=outcome))
-        session.report.add_event(Settled(sent.owner, sent.first, sent.last, outcome, settled))
 
     def _answer_unknown(
         self,

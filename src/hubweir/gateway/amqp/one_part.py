@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hubweir.gateway.amqp.receiver_part import PartState, ReceiverPart
+from hubweir.gateway.amqp.receiver_part import ASKED, PartState, ReceiverPart
 
 
 class OnePart:
@@ -47,7 +47,7 @@ class OnePart:
     @property
     def are_idle(self) -> bool:
         """Whether it is asked for nothing, and keeps nothing."""
-        return not (self._part.kept.count or self._part.is_asked)
+        return not self._part.kept.count and self._part.state not in ASKED
 
     def note_slow(self, limit_ms: int) -> None:
         """It is waited for, however slow it is."""
@@ -61,12 +61,13 @@ class OnePart:
             part.look(wanted)
         else:
             part.wait(wanted)
-        return not part.is_asked
+        return part.state not in ASKED
 
     def ask_for_less(self, credit: int, *, is_drain: bool) -> None:
         """Give up what is asked for beyond this credit; at a drain, whatever waits. What comes all the same is kept."""
         part = self._part
-        part.ask_for_less(0 if is_drain and part.state is PartState.WAITING else credit)
+        if part.state in ASKED:
+            part.ask_for_less(0 if is_drain and part.state is PartState.WAITING else credit)
 
     def drained(self) -> None:
         """The drain is over: it may look again."""

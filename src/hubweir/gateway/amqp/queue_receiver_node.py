@@ -103,7 +103,7 @@ class QueueReceiverNode(Node):
         self._wait_timer: Timer | None = None  # while a session is waited for
         self._used_up_ms = -1  # when the credit was, on the monotonic clock; -1: it is not
         self._is_pumping = False
-        self._lacks_room = False  # there is credit beyond what may be unsettled
+        self._lacks_room = False  # more might be sent or asked for when some are settled: there is credit
         self.session_id: str | None = None
 
     def _made_parts(self) -> list[ReceiverPart]:
@@ -153,7 +153,8 @@ class QueueReceiverNode(Node):
             return
         for each in ranges:
             self.host.settlements.add(self, self._place_of(each), spoken, each, waits=not event.settled)
-        self._go_on_where_full()
+        if self._lacks_room:
+            self.host.finish_later(self)
 
     def _settled_in(self, event: Settled, state: TransactionalState, ranges: list[SentRange]) -> None:
         """The settlement is part of a transaction: it is answered now, and done at the commit."""
@@ -171,10 +172,6 @@ class QueueReceiverNode(Node):
             if not event.settled:
                 answer = TransactionalState(txn_id=txn_id, outcome=spoken.answer)
                 self.link.answer([(event.first_id, event.last_id)], answer)
-        self._go_on_where_full()
-
-    def _go_on_where_full(self) -> None:
-        """Go on at the end of this turn, where more messages could go out but for those that were not settled."""
         if self._lacks_room:
             self.host.finish_later(self)
 
@@ -321,8 +318,6 @@ class QueueReceiverNode(Node):
                 pass
         finally:
             self._is_pumping = False
-        credit = self.link.credit
-        self._lacks_room = credit > 0 and self._room < credit
         if self._slow_timer is None and self._state is ReceiverState.READY and self._parts.is_due:
             self._slow_timer = self.host.env.call_later(SLOW_MS, self._go_on_without_slow)
         self.host.wake()
@@ -349,7 +344,9 @@ class QueueReceiverNode(Node):
             parts.ask_for_less(credit, is_drain=is_drain)
         elif not parts.are_idle:
             self._keep(is_drain=is_drain)
-        wanted = min(credit, self._room) if credit else 0
+        room = self._room if credit else 0
+        self._lacks_room = room < credit
+        wanted = min(credit, room)
         if wanted > 0 and parts.ask(wanted, is_drain=is_drain):
             return True
         if is_drain and not parts.is_asked:
@@ -366,6 +363,7 @@ class QueueReceiverNode(Node):
         traffic = self._traffic
         traffic.messages_out += progress.events
         traffic.bytes_out += progress.bytes
+        self._lacks_room = not progress.events  # or the window is shut, or the transport full
         return progress.events > 0
 
     def _keep(self, *, is_drain: bool) -> None:

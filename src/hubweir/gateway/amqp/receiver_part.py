@@ -57,7 +57,7 @@ class PartState(Enum):
     OVER = auto()
 
 
-_ASKED = (PartState.LOOKING, PartState.WAITING)
+ASKED = (PartState.LOOKING, PartState.WAITING)  # a receive is outstanding
 
 
 class PartUser(Protocol):
@@ -180,7 +180,7 @@ class ReceiverPart:
     @property
     def is_asked(self) -> bool:
         """Whether a receive is outstanding."""
-        return self.state in _ASKED
+        return self.state in ASKED
 
     @property
     def may_look(self) -> bool:
