@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,14 +31,17 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def filled(data: Path) -> None:
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A stopped service's folder with large events."""
+    data = tmp_path_factory.mktemp("filled") / "data"
     with running_namespace(data=str(data)) as namespace:
         namespace.create_event_hub("orders", partition_count=2)
         with BlockingEventHubClient.from_connection_string(namespace.connection_string(), "orders") as client:
             sender = client.sender(partition_id="1")
             for _ in range(COUNT):
                 sender.send([LARGE])
+    return data
 
 
 def killed_while_it_copies(*arguments: str, partial: Path) -> bool:
@@ -79,10 +83,10 @@ def test_a_service_goes_on_from_a_backup_that_was_made_under_load(tmp_path: Path
 @pytest.mark.crash
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_a_kill_in_the_middle_leaves_the_source_as_it_was_and_nothing_under_the_name(
-    tmp_path: Path, command: str
+    tmp_path: Path, filled: Path, command: str
 ) -> None:
     data, copy = tmp_path / "data", tmp_path / "copy"
-    filled(data)
+    shutil.copytree(filled, data)
     before = tree(data)
     given = ("backup", str(copy), "--data", str(data)) if command == "backup" else (
         "restore", str(data), "--data", str(copy)
