@@ -44,6 +44,7 @@ class AnswerDeadline:
     def answered(self) -> bool:
         """The broker answered: True when that is in time, so that the client is to hear it."""
         self._is_answered = True
+        self._on_over = _nothing  # which knows this deadline: no circle may be left
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -51,4 +52,9 @@ class AnswerDeadline:
 
     def _end(self) -> None:
         self._timer, self._is_over = None, True
-        self._on_over()
+        on_over, self._on_over = self._on_over, _nothing
+        on_over()
+
+
+def _nothing() -> None:
+    """The time of a request that was answered ends for nobody."""

@@ -20,7 +20,7 @@ STAY_MS = 10
 
 
 class FanIn:
-    """The parts of one link, at least two. They are asked in this order."""
+    """The parts of one link, at least two, in the order in which they are asked; none, once the link is over."""
 
     def __init__(self, parts: list[ReceiverPart], clock: Clock) -> None:
         self._parts = parts

@@ -238,6 +238,7 @@ class QueueReceiverNode(Node):
         self.host.share.forget(self)
         for part in self._parts:
             part.close()
+        self._parts = FanIn([], self.host.env)  # each knows this node: no circle may be left
 
     # Parts come and go
 
@@ -262,7 +263,10 @@ class QueueReceiverNode(Node):
             source, more = granted(self._wish, opened.session_id, opened.locked_until_ms or 0)
             properties |= more
         if self._mode is ReceiveMode.PEEK_LOCK:
-            self.link.answer_by_host(lambda: Rejected(error=self._lost(lost_error(LOCK_LOST))))
+            host, entity = self.host, self.entity  # the session keeps what follows, longer than this link lives
+            self.link.answer_by_host(
+                lambda: Rejected(error=host.describe(What.SEND, lost_error(LOCK_LOST), entity=entity))
+            )
         self.link.accept(source=source, properties=properties)
         self.host.authorized()
 

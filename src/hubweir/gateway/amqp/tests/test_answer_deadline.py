@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from hubweir.amqp.messaging.message import Message, decode_message
@@ -96,3 +99,24 @@ def test_what_was_locked_for_a_client_that_was_told_too_early_is_free_at_once_an
     got = decode_message(entry["message"])
     assert got.header is not None
     assert got.header.delivery_count == 0
+
+
+@pytest.mark.parametrize("wait_ms", [0, 500])
+def test_who_was_answered_or_told_is_freed_without_a_collection(wait_ms: int) -> None:
+    class Asker:
+        def __init__(self) -> None:
+            self.deadline = AnswerDeadline(500, self.over)
+
+        def over(self) -> None: ...
+
+    env, asker = SimulatedEnv(), Asker()
+    asker.deadline.begin(env)
+    env.run_for(wait_ms)
+    known = weakref.ref(asker)
+    gc.disable()
+    try:
+        asker.deadline.answered()
+        del asker
+        assert known() is None
+    finally:
+        gc.enable()
