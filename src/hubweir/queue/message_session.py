@@ -183,7 +183,7 @@ class MessageSessions:
                 session.live -= gone
                 if len(session.counts) > _COMPACT_AT + 2 * session.live:
                     self._compact(messages, session)
-                if not session.live:
+                if not session.live and session.holder is None:
                     self.forget(session)
 
     def renumber(self, messages: MessageTable, new: int) -> None:
@@ -218,14 +218,11 @@ class MessageSessions:
     def list(self, session: MessageSession, count: int) -> None:
         """A message of it may be ready; if nobody holds the session, somebody may."""
         session.ready_from = min(session.ready_from, bisect_left(session.counts, count))
-        self._stir(session)
-        if self._are_held and session.is_free and (not session.listed or count < session.listed):
-            session.listed = count
-            heappush(self._free, (count, session.number))
-
-    def _stir(self, session: MessageSession) -> None:
         if session.holder is not None:
             self._stirred[session] = None
+        elif self._are_held and not session.is_ending and (not session.listed or count < session.listed):
+            session.listed = count
+            heappush(self._free, (count, session.number))
 
     def take_stirred(self) -> Iterable[MessageSession]:
         """Sessions that were held when a message of theirs may have become ready, since this was last asked."""
@@ -267,7 +264,8 @@ class MessageSessions:
             session = self._held_back.pop(count, None)
             if session is not None:
                 session.returning.remove(count)
-                self._stir(session)
+                if session.holder is not None:
+                    self._stirred[session] = None
 
     def _of(self, messages: MessageTable, counts: Iterable[int]) -> Iterator[tuple[MessageSession, int, int]]:
         """Of these messages (0: none) those that came in a session: session, count, M_STATE."""
