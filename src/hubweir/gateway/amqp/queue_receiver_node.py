@@ -368,7 +368,10 @@ class QueueReceiverNode(Node):
         traffic.messages_out += progress.events
         traffic.bytes_out += progress.bytes
         self._lacks_room = not progress.events  # or the window is shut, or the transport full
-        return progress.events > 0
+        granted = self.link.sender_credit
+        # Mostly the credit is used up by that, and nothing is left to give up.
+        is_over = not granted.credit and not granted.drain and self._parts.are_idle
+        return progress.events > 0 and not is_over
 
     def _keep(self, *, is_drain: bool) -> None:
         """There is no credit: what is asked and what is kept is given up, in a moment or at once."""
