@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 
 from hubweir.amqp.transport.serial_number import add_serial
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, OnAnswer
 from hubweir.broker.commands.fragment import EnqueueMessages, MessagesEnqueued, SettleMessages
 from hubweir.broker.commands.partition import AppendEvents, EventsAppended
 from hubweir.broker.commands.process import Refusal
@@ -23,7 +22,6 @@ from hubweir.service import broker_process, supervisor
 
 AGAIN_MS = 200  # a broker that was killed is asked again and again until it is there
 AWAY = (STORE_OFFLINE, SERVER_BUSY)
-OnAnswer = Callable[[Answer], None]
 submit = RemoteBroker.submit
 
 

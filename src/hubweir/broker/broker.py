@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from hubweir.alarms import Alarms
 from hubweir.broker.capture.captures import Captures
 from hubweir.broker.capture.places import CapturePlaces
-from hubweir.broker.commands.command import Answer, Command, Cost, CreateLog, LogCommand, OwnedCommand, Push
+from hubweir.broker.commands.command import Command, Cost, CreateLog, LogCommand, OnAnswer, OwnedCommand, Push
 from hubweir.broker.commands.forwarding import ListOpenTransfers, OpenTransfersListed, TransferPlace
 from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import CreatePartition, DeletePartition, OpenPartition
@@ -43,8 +43,6 @@ from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE
 from hubweir.messaging_store.log import Log
 from hubweir.messaging_store.log_store import LogStore
 from hubweir.metrics import Samples
-
-OnAnswer = Callable[[Answer], None]
 
 # Whoever makes a broker has the logs of its store opened at once. For so long nothing that it does not know has moved.
 BEGINS_MS = 10_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.command import Answer, OnAnswer
 from hubweir.broker.commands.process import Done
 from hubweir.broker.openings import STOPPING, Openings
 from hubweir.broker.refusals import refusal_of
@@ -18,8 +18,6 @@ from hubweir.broker.residents import Residents
 from hubweir.env import Env, Result
 from hubweir.errors import STORE_OFFLINE, HubweirError, ServiceError
 from hubweir.messaging_store.log_store import LogStore
-
-OnAnswer = Callable[[Answer], None]
 
 
 class Deletions:

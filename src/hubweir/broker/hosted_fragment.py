@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, TypeVar
 
-from hubweir.broker.commands.command import Answer, LogCommand, Owner
+from hubweir.broker.commands.command import Answer, LogCommand, OnAnswer, Owner
 from hubweir.broker.commands.forwarding import (
     EndTransfer,
     StoreTransfer,
@@ -89,7 +89,6 @@ from hubweir.queue.fragment import (
 from hubweir.queue.sub_queue import SubQueue
 
 T = TypeVar("T")
-OnAnswer = Callable[[Answer], None]
 
 SECRET_BYTES = 16
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 from hubweir.broker.capping import Capping
 from hubweir.broker.capture.switch import CaptureSwitch
 from hubweir.broker.commands.capture import AskCaptureState
-from hubweir.broker.commands.command import Answer, LogCommand, Owner
+from hubweir.broker.commands.command import LogCommand, OnAnswer, Owner
 from hubweir.broker.commands.partition import (
     AppendEvents,
     AskPartitionInfo,
@@ -36,8 +36,6 @@ from hubweir.event_hub.partition import Partition
 from hubweir.messaging_store.log import Log, Refused
 from hubweir.messaging_store.retention import expire
 from hubweir.metrics import INCOMING_BYTES, INCOMING_MESSAGES, SIZE, Samples
-
-OnAnswer = Callable[[Answer], None]
 
 # Retention removes whole segments, so an event may stay longer than it must by the age of one: an eighth of retention.
 SEGMENTS_OF_RETENTION = 8

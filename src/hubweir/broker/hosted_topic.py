@@ -12,7 +12,7 @@ from functools import partial
 from typing import ClassVar
 from uuid import UUID
 
-from hubweir.broker.commands.command import Answer, LogCommand
+from hubweir.broker.commands.command import LogCommand, OnAnswer
 from hubweir.broker.commands.forwarding import StoreTransfer
 from hubweir.broker.commands.fragment import AskFragmentInfo, CancelScheduled, ChangeFragment, EnqueueMessages
 from hubweir.broker.commands.process import Done
@@ -35,7 +35,6 @@ from hubweir.queue.fragment import Fragment, Times
 from hubweir.topic.rule import Rule
 from hubweir.topic.topic_fragment import TopicFragment
 
-OnAnswer = Callable[[Answer], None]
 OnDone = Callable[[Refused | None], None]
 
 

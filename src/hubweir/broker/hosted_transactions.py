@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
-from hubweir.broker.commands.command import Answer, LogCommand, Owner
+from hubweir.broker.commands.command import LogCommand, OnAnswer, Owner
 from hubweir.broker.commands.fragment import MessagesEnqueued
 from hubweir.broker.commands.process import Done
 from hubweir.broker.commands.transaction import (
@@ -36,7 +36,6 @@ from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment import Effects, Fragment, NumberRange, Part, Times
 from hubweir.queue.transaction import TransactedSettlement, commit
 
-OnAnswer = Callable[[Answer], None]
 TransactionStep = Callable[[Any, Any, OnAnswer], None]
 # A transaction that goes well takes two syncs of each log.
 LOOK_MS = 1_000

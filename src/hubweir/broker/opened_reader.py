@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from hubweir.broker.capping import Capping
-from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.command import Answer, OnAnswer, Owner
 from hubweir.broker.commands.reader import EventsRead, ReadEvents
 from hubweir.broker.deadlines import BrokerDeadlines, Deadline
 from hubweir.broker.refusals import refusal_of
@@ -27,8 +27,6 @@ from hubweir.messaging_store.log import Pending, Refused, Run
 from hubweir.throughput_unit.partition_cap import PartitionCap
 
 logger = logging.getLogger(__name__)
-
-OnAnswer = Callable[[Answer], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from hubweir.alarms import PARTITION_NOT_OPEN, Alarms
-from hubweir.broker.commands.command import Answer, CreateLog
+from hubweir.broker.commands.command import Answer, CreateLog, OnAnswer
 from hubweir.broker.commands.process import Done, Refusal
 from hubweir.broker.deadlines import BrokerDeadlines, Deadline
 from hubweir.broker.refusals import refusal_of
@@ -42,7 +42,6 @@ from hubweir.messaging_store.log_store import LogStore, NotOpened, about_log
 
 logger = logging.getLogger(__name__)
 
-OnAnswer = Callable[[Answer], None]
 
 # The lane has four threads, and one is for logs that are made anew after a failed sync: senders wait for those.
 OPENINGS_AT_ONCE = 3

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 
 from hubweir.broker.capping import Capping
-from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.command import OnAnswer, Owner
 from hubweir.broker.commands.producer import AppendNumbered, OpenProducer, ProducerOpened
 from hubweir.broker.partition_tools import PartitionTools
 from hubweir.broker.pending_store import PendingStore
@@ -28,7 +28,6 @@ from hubweir.messaging_store.record import Producer, headers_of, producer_of
 
 logger = logging.getLogger(__name__)
 
-OnAnswer = Callable[[Answer], None]
 
 # Of the ids that are given here. JavaScript clients have no integers but those that a double holds.
 ID_BITS = 53

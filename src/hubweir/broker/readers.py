@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from hubweir.broker.capping import Capping
-from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.command import OnAnswer, Owner
 from hubweir.broker.commands.reader import OpenReader, ReaderClosed, ReaderOpened
 from hubweir.broker.commands.status import ReaderTold
 from hubweir.broker.departures import Departures
@@ -28,8 +28,6 @@ from hubweir.messaging_store.log import Refused
 from hubweir.metrics import READER_LAG, READERS, Samples
 
 logger = logging.getLogger(__name__)
-
-OnAnswer = Callable[[Answer], None]
 
 
 class Readers:

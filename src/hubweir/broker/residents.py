@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol
 
-from hubweir.broker.commands.command import Answer, LogCommand, OwnedCommand, Owner
+from hubweir.broker.commands.command import LogCommand, OnAnswer, OwnedCommand, Owner
 from hubweir.counters import Counters, GaugeShare
 from hubweir.messaging_store.log import Log, Refused
 from hubweir.metrics import Samples
 
-OnAnswer = Callable[[Answer], None]
 # A resident of the class, the command, and what gets its answer.
 Handler = Callable[[Any, Any, OnAnswer], None]
 

@@ -16,14 +16,13 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, OnAnswer
 from hubweir.broker.commands.partition import EventsAppended
 from hubweir.broker.commands.process import Refusal
 from hubweir.counters import Latency
 from hubweir.env import Env
 from hubweir.errors import INTERNAL_ERROR
 from hubweir.event_hub.open_run import OpenRun
-from hubweir.gateway.brokers import OnAnswer
 from hubweir.gateway.tracing import Trace, Tracer
 from hubweir.throughput_unit.admission import Admitted
 

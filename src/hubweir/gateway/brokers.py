@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands.command import Answer, Command, Push
+from hubweir.broker.commands.command import Answer, Command, OnAnswer, Push
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import INTERNAL_ERROR, ServiceError
 
-OnAnswer = Callable[[Answer], None]
 OnPush = Callable[[Push], None]
 
 

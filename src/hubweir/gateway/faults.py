@@ -22,13 +22,12 @@ from functools import partial
 from random import Random
 from typing import TypeVar
 
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, OnAnswer
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.testcontrol import OrderedFaults
 from hubweir.env import Env
 from hubweir.errors import DETACH_FORCED, SERVER_BUSY, ServiceError
 from hubweir.gateway.append_queue import PendingAppend, Taker
-from hubweir.gateway.brokers import OnAnswer
 
 Store = TypeVar("Store", bound=Command)
 Append = Callable[[Taker, Store, PendingAppend], None]

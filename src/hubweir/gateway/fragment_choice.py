@@ -15,14 +15,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, OnAnswer
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE, ServiceError
 from hubweir.event_hub.open_run import OpenRun
 from hubweir.gateway.append_queue import AppendQueue, LogQueue
-from hubweir.gateway.brokers import OnAnswer
 from hubweir.gateway.fragment_turn import FragmentTurn
 from hubweir.gateway.fragments import FragmentPlace, Fragments
 from hubweir.kernels import find_message_keys, group_deliveries

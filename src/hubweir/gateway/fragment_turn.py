@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, OnAnswer
 from hubweir.broker.commands.fragment import EnqueueMessages
 from hubweir.broker.commands.process import Refusal
 from hubweir.env import Clock, Env
 from hubweir.errors import SERVER_BUSY
-from hubweir.gateway.brokers import OnAnswer
 from hubweir.gateway.fragments import FragmentPlace, Fragments
 
 # A log that is offline may be repaired at any time; to ask it costs a refusal.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hubweir.broker.commands.command import Answer, Command, Owner
+from hubweir.broker.commands.command import Answer, Command, OnAnswer, Owner, nobody_waits
 from hubweir.broker.commands.process import Done, Refusal
 from hubweir.broker.commands.transaction import (
     AskTransaction,
@@ -30,7 +30,6 @@ from hubweir.gateway.brokers import BrokerClient, Brokers
 from hubweir.queue.transaction import Reserved, TransactedSettlement, Undelivered
 from hubweir.queue.transaction_decisions import Fate
 
-OnAnswer = Callable[[Answer], None]
 # Told whether all logs have noted an end, or are gone for good.
 OnEnded = Callable[[bool], None]
 
@@ -116,7 +115,7 @@ class TransactionEndings:
 
         def ended(all_know: bool) -> None:
             if all_know:
-                self.submit(coordinator, ForgetTransaction(coordinator, transaction), lambda answer: None)
+                self.submit(coordinator, ForgetTransaction(coordinator, transaction), nobody_waits)
             on_ended(all_know)
 
         self.end(transaction, logs, is_committed=True, on_ended=ended)

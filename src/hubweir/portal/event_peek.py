@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.command import Answer, Owner, nobody_waits
 from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.broker.commands.reader import CloseReader, EventsRead, OpenReader, ReaderOpened, ReadEvents
 from hubweir.errors import ServiceError
@@ -104,7 +104,7 @@ class _PeekReader:
     def close(self) -> None:
         self._is_over = True
         if self._reader_id is not None:
-            self._place.broker.submit(CloseReader(self._place.log_id, self._reader_id), lambda _: None)
+            self._place.broker.submit(CloseReader(self._place.log_id, self._reader_id), nobody_waits)
 
 
 def _read(place: PartitionPlace, command: ReadEvents, on_done: Callable[[EventsRead | ServiceError], None]) -> None:

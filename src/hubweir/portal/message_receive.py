@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from hubweir.broker.commands.command import Answer, Command, Owner
+from hubweir.broker.commands.command import Answer, Command, Owner, nobody_waits
 from hubweir.broker.commands.fragment import (
     CloseReceiver,
     MessagesReceived,
@@ -98,12 +98,12 @@ class _OpenReceiver:
     def close(self) -> None:
         self._is_over = True
         if self._receiver_id is not None:
-            self._place.broker.submit(CloseReceiver(self._place.log_id, self._receiver_id), _nothing)
+            self._place.broker.submit(CloseReceiver(self._place.log_id, self._receiver_id), nobody_waits)
 
 
 def _release(place: FragmentPlace, tokens: list[bytes]) -> None:
     if tokens:
-        place.broker.submit(SettleMessages(place.log_id, b"".join(tokens), SettleOutcome.RELEASE), _nothing)
+        place.broker.submit(SettleMessages(place.log_id, b"".join(tokens), SettleOutcome.RELEASE), nobody_waits)
 
 
 async def settle(
@@ -141,7 +141,3 @@ def _opened(place: FragmentPlace, received: MessagesReceived) -> list[LockedMess
 def _message_rows(received: MessagesReceived) -> list[array[int]]:
     rows = array("q", received.rows)
     return [rows[at : at + MESSAGE_WIDTH] for at in range(0, len(rows), MESSAGE_WIDTH)]
-
-
-def _nothing(answer: Answer) -> None:
-    """The answer of a command that nobody waits for."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from hubweir.broker.commands.command import Answer, Push
+from hubweir.broker.commands.command import OnAnswer, Push
 from hubweir.broker.commands.keeper import (
     CreateNamespace,
     DeleteNamespace,
@@ -26,7 +26,6 @@ from hubweir.service.served_namespaces import ServedNamespaces
 from hubweir.service.told_namespaces import encode_namespaces
 
 NamespaceCommand = FollowNamespaces | NamespacesApplied | CreateNamespace | DeleteNamespace
-OnAnswer = Callable[[Answer], None]
 
 
 class NamespaceDoor:

@@ -120,6 +120,7 @@ class Push(Struct, frozen=True):
 
 
 Message = Command | Answer | Push
+OnAnswer = Callable[[Answer], None]
 Made = TypeVar("Made", bound=Message)
 MadeCommand = TypeVar("MadeCommand", bound=Command)
 
@@ -130,6 +131,10 @@ _NUMBERS: dict[type, tuple[range, ...]] = {
     Answer: (range(64, 128), range(224, 256)),
     Push: (range(128, 192),),
 }
+
+
+def nobody_waits(answer: Answer) -> None:
+    """Takes the answer of a command that nobody waits for."""
 
 
 def command(

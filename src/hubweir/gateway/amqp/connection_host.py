@@ -32,7 +32,7 @@ from hubweir.amqp.transport.events import (
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.broker_process import ConnectionTold
-from hubweir.broker.commands.command import Owner
+from hubweir.broker.commands.command import Owner, nobody_waits
 from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.commands.reader import ReaderClosed
@@ -332,15 +332,11 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             self._forget(node)
         if self._uses_readers:
             for broker in self.gateway.brokers:
-                broker.submit(CloseOwner(self.owner), _nothing)
+                broker.submit(CloseOwner(self.owner), nobody_waits)
         self.budget.close()
         self.gateway.connection_left(self)
         self._lines.closed()
         self._on_over(self)
-
-
-def _nothing(answer: object) -> None:
-    """The answer of a command that nobody waits for."""
 
 
 def _nobody_writes() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.settings import EndpointSettings, Role
-from hubweir.broker.commands.command import Push
+from hubweir.broker.commands.command import Push, nobody_waits
 from hubweir.broker.commands.forwarding import TransferOpen
 from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.reader import ConfirmReaderClosed, ReaderClosed
@@ -114,10 +114,6 @@ class Connections:
                     host.reader_closed(broker, push)
                 # Asked now, it runs behind the flush that the detach asked for: the detach goes out first.
                 confirmed = ConfirmReaderClosed(push.log_id, push.reader_id)
-                self._process.env.call_soon(lambda: broker.submit(confirmed, _nothing))
+                self._process.env.call_soon(lambda: broker.submit(confirmed, nobody_waits))
 
         return pushed
-
-
-def _nothing(answer: object) -> None:
-    """The answer of a command that nobody waits for."""

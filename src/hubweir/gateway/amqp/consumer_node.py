@@ -16,7 +16,7 @@ from hubweir.amqp.messaging.annotations import TRACKING_ID
 from hubweir.amqp.transport.events import Settled
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.command import Answer, nobody_waits
 from hubweir.broker.commands.partition import AskPartitionInfo, PartitionInfo
 from hubweir.broker.commands.reader import (
     CancelRead,
@@ -99,7 +99,7 @@ class ConsumerNode(Node):
         if self._state is ReaderState.READING and self.link.drain:
             assert self._reader_id is not None
             self._state = NEXT[self._state, ReaderStep.CANCEL]
-            self._place.broker.submit(CancelRead(self._place.log_id, self._reader_id), _nothing)
+            self._place.broker.submit(CancelRead(self._place.log_id, self._reader_id), nobody_waits)
         self._pump()
 
     def settled(self, event: Settled) -> None:
@@ -140,7 +140,7 @@ class ConsumerNode(Node):
         self.host.share.forget(self)
         # The end of a connection frees all of its readers with one command.
         if self._reader_id is not None and not self.host.is_over:
-            self._place.broker.submit(CloseReader(self._place.log_id, self._reader_id), _nothing)
+            self._place.broker.submit(CloseReader(self._place.log_id, self._reader_id), nobody_waits)
 
     def reader_closed(self, broker: BrokerClient, push: ReaderClosed) -> None:
         """The link ends with the reason that the broker gave."""
@@ -157,7 +157,7 @@ class ConsumerNode(Node):
     def _opened(self, answer: Answer) -> None:
         if isinstance(answer, ReaderOpened):
             if self._state is ReaderState.OVER:
-                self._place.broker.submit(CloseReader(self._place.log_id, answer.reader_id), _nothing)
+                self._place.broker.submit(CloseReader(self._place.log_id, answer.reader_id), nobody_waits)
                 return
             self._reader_id = answer.reader_id
             self._state = NEXT[self._state, ReaderStep.OPENED]
@@ -287,7 +287,3 @@ class ConsumerNode(Node):
         if error.condition is EVENTS_LOST and self.host.endpoint.remote_product in TELL_NOTHING_ELSE:
             error = ServiceError(LINK_STOLEN, error.text)
         self.host.detach(self, error)
-
-
-def _nothing(answer: Answer) -> None:
-    """The answer of a command that nobody waits for."""

@@ -44,7 +44,7 @@ from hubweir.amqp.messaging.message import Message, ValueBody
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.values import Int
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.command import Answer, nobody_waits
 from hubweir.broker.commands.fragment import (
     CancelScheduled,
     DeleteMessages,
@@ -113,7 +113,7 @@ def _release(place: FragmentPlace, answer: MessagesReceived) -> None:
     """Give back messages that were locked for a client that heard nothing of it."""
     rows = array("q", answer.rows)
     tokens = message_tokens(rows, 0, len(rows) // MESSAGE_WIDTH)
-    place.broker.submit(SettleMessages(place.log_id, tokens, SettleOutcome.RELEASE), lambda _: None)
+    place.broker.submit(SettleMessages(place.log_id, tokens, SettleOutcome.RELEASE), nobody_waits)
 
 
 # What one operation does: of a node, with a request, its size, and what it asks.

@@ -29,7 +29,7 @@ from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.amqp.types.decode import decode
 from hubweir.amqp.types.values import Int, Long, Short, Symbol
 from hubweir.auth.resource_scope import Scope
-from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.command import Answer, nobody_waits
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.producer import AppendNumbered, CloseProducer, OpenProducer, ProducerOpened
 from hubweir.errors import (
@@ -90,7 +90,7 @@ class NumberedPublisherNode(PublisherNode):
         super().closed()
         # The end of a connection closes all that it holds with one command.
         if self._opening is not None and not self.host.is_over:
-            self._place.broker.submit(CloseProducer(self._place.log_id, self._opening), _nothing)
+            self._place.broker.submit(CloseProducer(self._place.log_id, self._opening), nobody_waits)
 
     def broker_gone(self, broker: BrokerClient) -> None:
         """The producer is over. Its number may be another's when the broker is back."""
@@ -101,7 +101,7 @@ class NumberedPublisherNode(PublisherNode):
     def _opened(self, answer: Answer) -> None:
         if isinstance(answer, ProducerOpened):
             if self._is_over:
-                self._place.broker.submit(CloseProducer(self._place.log_id, answer.opening_id), _nothing)
+                self._place.broker.submit(CloseProducer(self._place.log_id, answer.opening_id), nobody_waits)
                 return
             self._opening, self._producer_id, self._epoch = answer.opening_id, answer.producer_id, answer.epoch
             properties = {
@@ -219,7 +219,3 @@ def _number(value: object, name: str) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ServiceError(INVALID_FIELD, f"{name} must be an integer or null.")
     return int(value)
-
-
-def _nothing(answer: Answer) -> None:
-    """The answer of a command that nobody waits for."""

@@ -19,7 +19,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
-from hubweir.broker.commands.command import Answer
+from hubweir.broker.commands.command import Answer, nobody_waits
 from hubweir.broker.commands.fragment import (
     CancelReceive,
     CloseReceiver,
@@ -290,8 +290,4 @@ class ReceiverPart:
 
     def _submit(self, command: CancelReceive | CloseReceiver | GiveUpSession | SettleMessages) -> None:
         """Have something ended, of which nobody waits to hear."""
-        self.place.broker.submit(command, _nothing)
-
-
-def _nothing(answer: Answer) -> None:
-    """The answer of a command that nobody waits for."""
+        self.place.broker.submit(command, nobody_waits)

@@ -12,7 +12,7 @@ import struct
 from array import array
 from enum import Enum, auto
 
-from hubweir.broker.commands.command import Answer, Owner
+from hubweir.broker.commands.command import Answer, Owner, nobody_waits
 from hubweir.broker.commands.fragment import (
     CancelReceive,
     CloseReceiver,
@@ -74,7 +74,7 @@ class HeadReceive:
         if self._peer is _Peer.WAITS:
             self._peer = _Peer.LATE
         if self._step is _Step.RECEIVING:
-            self.place.broker.submit(CancelReceive(self.place.log_id, self._receiver_id), _nothing)
+            self.place.broker.submit(CancelReceive(self.place.log_id, self._receiver_id), nobody_waits)
 
     def taken(self) -> None:
         """The answer goes to the peer: the message is its own to settle."""
@@ -124,18 +124,14 @@ class HeadReceive:
             self.done.set_result(result)
 
     def _close(self) -> None:
-        self.place.broker.submit(CloseReceiver(self.place.log_id, self._receiver_id), _nothing)
+        self.place.broker.submit(CloseReceiver(self.place.log_id, self._receiver_id), nobody_waits)
 
     def _release(self, result: MessagesReceived | ServiceError) -> None:
         if isinstance(result, MessagesReceived) and result.rows and self._mode is ReceiveMode.PEEK_LOCK:
             token = token_of(array("q", result.rows))
-            self.place.broker.submit(SettleMessages(self.place.log_id, token, SettleOutcome.RELEASE), _nothing)
+            self.place.broker.submit(SettleMessages(self.place.log_id, token, SettleOutcome.RELEASE), nobody_waits)
 
 
 def token_of(row: array[int]) -> bytes:
     """The lock token of a message row: the 16 bytes of a uuid."""
     return struct.pack(">qq", row[Q_LOCK], row[Q_LOCK_CHECK])
-
-
-def _nothing(answer: Answer) -> None:
-    """The answer of a command that nobody waits for."""

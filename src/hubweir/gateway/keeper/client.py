@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hubweir.broker.commands.command import Answer, Command, Owner, Push
+from hubweir.broker.commands.command import Answer, Command, OnAnswer, Owner, Push
 from hubweir.broker.commands.keeper import (
     CatalogApplied,
     CatalogChanged,
@@ -24,7 +24,7 @@ from hubweir.broker.commands.keeper import (
 )
 from hubweir.env import Env, Timer
 from hubweir.errors import HubweirError
-from hubweir.gateway.brokers import BrokerClient, OnAnswer, error_of
+from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.namespace.followed_catalog import FollowedCatalog
 from hubweir.namespace.tiers import Profile

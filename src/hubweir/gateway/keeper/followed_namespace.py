@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar, cast
 
-from hubweir.broker.commands.command import Answer, Command, Owner
+from hubweir.broker.commands.command import Answer, Command, OnAnswer, Owner
 from hubweir.broker.commands.keeper import (
     AskUsage,
     CreateEntity,
@@ -27,7 +27,7 @@ from hubweir.broker.commands.keeper import (
 )
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import STORE_OFFLINE, TIMED_OUT, ServiceError
-from hubweir.gateway.brokers import OnAnswer, error_of
+from hubweir.gateway.brokers import error_of
 from hubweir.gateway.keeper.keeper import OnDescription, Tags
 from hubweir.namespace.catalog_writer import OnNamespace, OnRemoved, OnRules, OnSubscriptionRule
 from hubweir.namespace.change_forms import (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
-from hubweir.broker.commands.command import Answer, Command, KeeperCommand, Push
+from hubweir.broker.commands.command import Answer, Command, KeeperCommand, OnAnswer, Push
 from hubweir.broker.commands.keeper import (
     PART_BYTES,
     AskUsage,
@@ -40,7 +40,6 @@ from hubweir.broker.commands.keeper import (
 from hubweir.broker.commands.process import CloseOwner, Done
 from hubweir.broker.refusals import refusal_of
 from hubweir.errors import NOT_ALLOWED, NOT_FOUND, HubweirError, ServiceError
-from hubweir.gateway.brokers import OnAnswer
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.namespace_units import NamespaceUnits

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, OnAnswer
 from hubweir.broker.commands.fragment import AskFragmentInfo, FragmentInfo
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import STORE_OFFLINE
-from hubweir.gateway.brokers import OnAnswer
 from hubweir.gateway.entity_counts import ANSWER_MS, EntityCounts, ask_counts
 from hubweir.gateway.fragments import FragmentPlace, Fragments
 from hubweir.testing.simulated_env import SimulatedEnv

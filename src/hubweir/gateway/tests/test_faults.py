@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, OnAnswer
 from hubweir.broker.commands.process import AskCounters, Done, Refusal
 from hubweir.broker.commands.testcontrol import FaultRates, OrderedFaults
 from hubweir.errors import SERVER_BUSY
 from hubweir.gateway.append_queue import DeliveryRange, PendingAppend, Submission, Taker
-from hubweir.gateway.brokers import OnAnswer
 from hubweir.gateway.faults import BUSY, FaultKind, Faults
 from hubweir.testing.simulated_env import SimulatedEnv
 

@@ -6,9 +6,9 @@ from array import array
 
 import pytest
 
-from hubweir.broker.commands.command import Command
+from hubweir.broker.commands.command import Command, OnAnswer
 from hubweir.errors import ARGUMENT_ERROR, MESSAGE_NOT_FOUND, ServiceError
-from hubweir.gateway.brokers import OnAnswer, OnPush
+from hubweir.gateway.brokers import OnPush
 from hubweir.gateway.fragment_shares import number_share, number_shares, token_shares
 from hubweir.gateway.fragments import FragmentPlace, Fragments
 

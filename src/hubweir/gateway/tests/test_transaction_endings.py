@@ -14,7 +14,7 @@ import pytest
 from hubweir.amqp.messaging.message import encode_message
 from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.transactions.requests import Discharge, message_of
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, OnAnswer
 from hubweir.broker.commands.process import Done, Refusal
 from hubweir.broker.commands.transaction import (
     BeginDecision,
@@ -30,7 +30,7 @@ from hubweir.gateway.amqp.tests.controller import Controller, send_in, settle_in
 from hubweir.gateway.amqp.tests.queue_world import LOCK_MS, PEEK_LOCK, bodies, counts, create_queue, send
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.brokers import Brokers
-from hubweir.gateway.transaction_endings import OnAnswer, TransactionEndings
+from hubweir.gateway.transaction_endings import TransactionEndings
 from hubweir.namespace.delivery_settings import DeliverySettings
 from hubweir.namespace.iso_duration import WrittenDuration
 from hubweir.namespace.queue_description import QueueDescription

@@ -10,7 +10,7 @@ import pytest
 
 from hubweir.amqp.messaging.outcome import Accepted, Released
 from hubweir.amqp.types.values import Symbol
-from hubweir.broker.commands.command import Command, Owner
+from hubweir.broker.commands.command import Command, OnAnswer, Owner
 from hubweir.broker.commands.fragment import (
     CancelReceive,
     CloseReceiver,
@@ -32,7 +32,6 @@ from hubweir.gateway.amqp.tests.queue_world import (
 )
 from hubweir.gateway.amqp.tests.test_fan_in import active, numbers, send_to, sent
 from hubweir.gateway.amqp.tests.world import Peer, World
-from hubweir.gateway.brokers import OnAnswer
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.queue.settle_outcome import SettleOutcome
 

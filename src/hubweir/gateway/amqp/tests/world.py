@@ -25,13 +25,13 @@ from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.amqp.types.values import Described, Symbol
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.broker.broker import Broker
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, OnAnswer
 from hubweir.broker.commands.process import AskCounters, CountersTaken, Refusal
 from hubweir.counters import Counters
 from hubweir.drivers.tls import PeerCertificate
 from hubweir.errors import ENTITY_MOVED, STORE_OFFLINE
 from hubweir.gateway.amqp.connections import Connections
-from hubweir.gateway.brokers import Brokers, InProcessBroker, OnAnswer, OnPush
+from hubweir.gateway.brokers import Brokers, InProcessBroker, OnPush
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.settings import GatewaySettings, LinkSettings

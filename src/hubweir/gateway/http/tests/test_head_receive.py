@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, OnAnswer
 from hubweir.broker.commands.fragment import (
     CancelReceive,
     CloseReceiver,
@@ -20,7 +20,7 @@ from hubweir.broker.commands.fragment import (
 )
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import INTERNAL_ERROR, NOT_FOUND, TIMED_OUT, ServiceError
-from hubweir.gateway.brokers import OnAnswer, OnPush
+from hubweir.gateway.brokers import OnPush
 from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.http.head_receive import HeadReceive
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK

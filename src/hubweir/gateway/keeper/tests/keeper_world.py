@@ -10,14 +10,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from hubweir.broker.commands.command import Answer, Command, Owner, Push
+from hubweir.broker.commands.command import Answer, Command, OnAnswer, Owner, Push
 from hubweir.broker.commands.process import CloseOwner, Refusal
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.wire import decode_answer, decode_command
 from hubweir.errors import STORE_OFFLINE, TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.connections import Connections
 from hubweir.gateway.amqp.tests.world import HOST, World
-from hubweir.gateway.brokers import Brokers, OnAnswer, OnPush
+from hubweir.gateway.brokers import Brokers, OnPush
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.keeper.client import KeeperClient
