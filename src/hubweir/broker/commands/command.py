@@ -3,15 +3,15 @@
 A class is written once, as `@command(NUMBER, ANSWER, cost=…) class Name(Command, frozen=True)`, and its fields say how
 it travels (wire.py). A number is never used again for another class.
 
-| numbers | kind |
-|--------:|------|
-|  1 – 63 | commands |
-| 64 – 127 | answers |
-| 128 – 191 | pushes: what a broker says unasked |
-| 192 – 216 | commands to the keeper of the catalogs |
-| 217 – 219 | commands of the supervisor to a process |
-| 220 – 223 | commands of people, about a whole broker |
-| 224 – 255 | its answers |
+| numbers   | kind |
+|----------:|------|
+|    1 – 63 | commands to a broker, its logs or its process; all are given |
+|  64 – 127 | answers |
+| 128 – 159 | pushes: what a broker says unasked |
+| 160 – 189 | further commands to a broker, its logs or its process: a new one takes the next of these |
+| 190 – 191 | further pushes |
+| 192 – 223 | commands to the keeper of the catalogs, of a supervisor to its processes, and a few of the first kind |
+| 224 – 255 | further answers |
 """
 
 from __future__ import annotations
@@ -127,9 +127,9 @@ MadeCommand = TypeVar("MadeCommand", bound=Command)
 # All that travels, by number. Complete when every page of this folder is imported.
 DECLARED: dict[int, type[Message]] = {}
 _NUMBERS: dict[type, tuple[range, ...]] = {
-    Command: (range(1, 64), range(192, 224)),
+    Command: (range(1, 64), range(160, 190), range(192, 224)),
     Answer: (range(64, 128), range(224, 256)),
-    Push: (range(128, 192),),
+    Push: (range(128, 160), range(190, 192)),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from contextlib import suppress
 
 import pytest
 from msgspec import Struct
@@ -94,6 +95,22 @@ def test_a_number_of_another_class_or_of_another_kind_is_not_given(
     with pytest.raises(AssertionError, match="cannot have the number"):
         declare(number)(type("New", (kind,), {}))
     assert before == DECLARED
+
+
+@pytest.mark.parametrize(("declare", "kind"), [(command, Command), (answer, Answer), (push, Push)])
+def test_a_further_class_of_each_kind_finds_a_number(
+    declare: typing.Callable[[int], typing.Callable[[type], type]], kind: type
+) -> None:
+    before, given = dict(DECLARED), 0
+    try:
+        for number in range(256):
+            with suppress(AssertionError):
+                declare(number)(type("New", (kind,), {}))
+                given += 1
+    finally:
+        DECLARED.clear()
+        DECLARED.update(before)
+    assert given >= 10, "command.py's table wants another range for this kind"
 
 
 def test_what_is_refused_was_not_stored_unless_it_says_otherwise() -> None:
