@@ -125,7 +125,7 @@ or no body section: none.
 
 from __future__ import annotations
 
-from hubweir.kernels.buffers.tables import Readable
+from hubweir.kernels.contract import Readable
 
 MAX_TEXT_DEPTH = 16
 

@@ -194,6 +194,9 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
 """
 
 from __future__ import annotations
+# What kernels read: of all of these the bytes lie where they are.
+Readable = bytes | bytearray | memoryview
+
 
 BATCH_FORMAT = 0x80013700
 # A delivery of stored batches, to a reader that asked for them: their magic number, whose last octet is a version.

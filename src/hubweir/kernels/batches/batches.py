@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.buffers.tables import MASK_64, Readable
-from hubweir.kernels.contract import RECORD_WIDTH
+from hubweir.kernels.buffers.tables import MASK_64
+from hubweir.kernels.contract import RECORD_WIDTH, Readable
 from hubweir.kernels.stored_batch import (
     HEADER_SIZE,
     KIND_EVENTS,

@@ -7,7 +7,7 @@ from struct import unpack_from
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.scan_batches import batch_row, check_batch
-from hubweir.kernels.buffers.tables import MASK_64, Readable, signed
+from hubweir.kernels.buffers.tables import MASK_64, signed
 from hubweir.kernels.contract import (
     BATCH_WIDTH,
     BATCHES_DAMAGED,
@@ -34,6 +34,7 @@ from hubweir.kernels.contract import (
     W_OFFSET,
     W_POSITION,
     WALK_WIDTH,
+    Readable,
 )
 from hubweir.kernels.stored_batch import (
     CONTROL_IDLE_MARK,

@@ -7,8 +7,8 @@ from array import array
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import lengths_agree
 from hubweir.kernels.buffers.crc import crc32c
-from hubweir.kernels.buffers.tables import MASK_64, Readable, check_range, signed
-from hubweir.kernels.contract import BATCH_WIDTH, BATCHES_DAMAGED, BATCHES_NEWER, BATCHES_OK, BATCHES_PARTIAL
+from hubweir.kernels.buffers.tables import MASK_64, check_range, signed
+from hubweir.kernels.contract import BATCH_WIDTH, BATCHES_DAMAGED, BATCHES_NEWER, BATCHES_OK, BATCHES_PARTIAL, Readable
 from hubweir.kernels.stored_batch import (
     AT_HEADER_CRC,
     CRC_SEED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import iter_unpack
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.buffers.tables import Readable
+from hubweir.kernels.contract import Readable
 
 
 def _crc_tables() -> list[list[int]]:

@@ -6,7 +6,6 @@ from array import array
 
 from hubweir.errors import KernelRefusal
 
-Readable = bytes | bytearray | memoryview
 MASK_64 = 2**64 - 1
 
 

@@ -7,7 +7,7 @@ from struct import pack, unpack_from
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import open_batch, record_end
-from hubweir.kernels.buffers.tables import MASK_64, Readable, signed
+from hubweir.kernels.buffers.tables import MASK_64, signed
 from hubweir.kernels.columns.text import (
     DOUBLES,
     SIGNED,
@@ -22,6 +22,7 @@ from hubweir.kernels.columns.text import (
     utf8,
 )
 from hubweir.kernels.columns_contract import CAPTURE_DAMAGED, CAPTURE_OK
+from hubweir.kernels.contract import Readable
 from hubweir.kernels.frames.deliver import ENQUEUED_TIME, OFFSET, PARTITION_KEY, PUBLISHER, SEQUENCE_NUMBER
 from hubweir.kernels.messages.sections import (
     APPLICATION_PROPERTIES,

@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 from struct import unpack_from
 
-from hubweir.kernels.buffers.tables import Readable, check_range
+from hubweir.kernels.buffers.tables import check_range
 from hubweir.kernels.capture.capture_block import BYTES, DOUBLE, LONG, STRING
 from hubweir.kernels.columns.column_buffers import ColumnBuffers
 from hubweir.kernels.columns.event_columns import MOST_TIME_MS, SERVICE_NAMES, append_row
@@ -20,6 +20,7 @@ from hubweir.kernels.columns_contract import (
     COLUMNS_OK,
     MOST_COLUMN_BYTES,
 )
+from hubweir.kernels.contract import Readable
 from hubweir.kernels.frames.deliver import ENQUEUED_TIME, PARTITION_KEY, PUBLISHER
 from hubweir.kernels.messages.sections import Malformed, take
 

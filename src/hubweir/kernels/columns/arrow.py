@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Iterator
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.buffers.tables import Readable
 from hubweir.kernels.columns_contract import MOST_COLUMN_BYTES, MapColumn, Variable
+from hubweir.kernels.contract import Readable
 from hubweir.kernels.messages.sections import Malformed
 
 

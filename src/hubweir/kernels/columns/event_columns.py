@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
-from hubweir.kernels.buffers.tables import Readable, check_rows, signed
+from hubweir.kernels.buffers.tables import check_rows, signed
 from hubweir.kernels.columns.column_buffers import ColumnBuffers, Entry
 from hubweir.kernels.columns.text import body_of, entries_before_break, property_fields, text_of, utf8
 from hubweir.kernels.columns_contract import (
@@ -23,7 +23,7 @@ from hubweir.kernels.columns_contract import (
     COLUMNS_UNTIL,
     MOST_COLUMN_BYTES,
 )
-from hubweir.kernels.contract import DELIVERY_WIDTH
+from hubweir.kernels.contract import DELIVERY_WIDTH, Readable
 from hubweir.kernels.frames.deliver import ENQUEUED_TIME, OFFSET, PARTITION_KEY, PUBLISHER, SEQUENCE_NUMBER
 from hubweir.kernels.messages.ingest import read_delivery
 from hubweir.kernels.messages.sections import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import open_batch, record_end
-from hubweir.kernels.buffers.tables import MASK_64, Readable, signed
+from hubweir.kernels.buffers.tables import MASK_64, signed
 from hubweir.kernels.columns.column_buffers import ColumnBuffers, Entry
 from hubweir.kernels.columns.event_columns import MOST_TIME_MS, SERVICE_NAMES, append_row
 from hubweir.kernels.columns.text import body_of, entries_before_break, property_fields, text_of, utf8
@@ -22,7 +22,7 @@ from hubweir.kernels.columns_contract import (
     COLUMNS_UNTIL,
     MOST_COLUMN_BYTES,
 )
-from hubweir.kernels.contract import B_COUNT, B_POSITION, BATCH_WIDTH
+from hubweir.kernels.contract import B_COUNT, B_POSITION, BATCH_WIDTH, Readable
 from hubweir.kernels.frames.deliver import PARTITION_KEY, section_at
 from hubweir.kernels.messages.sections import (
     APPLICATION_PROPERTIES,

@@ -7,7 +7,8 @@ from struct import pack, unpack_from
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import open_batch, record_end
-from hubweir.kernels.buffers.tables import MASK_64, Readable
+from hubweir.kernels.buffers.tables import MASK_64
+from hubweir.kernels.contract import Readable
 from hubweir.kernels.frames.transfers import frames_of, prefix_of
 from hubweir.kernels.messages.sections import (
     DELIVERY_ANNOTATIONS,

@@ -8,8 +8,8 @@ from struct import pack
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import open_batch, record_end
 from hubweir.kernels.buffers.crc import crc32c
-from hubweir.kernels.buffers.tables import MASK_64, Readable
-from hubweir.kernels.contract import STORED_FORMAT
+from hubweir.kernels.buffers.tables import MASK_64
+from hubweir.kernels.contract import STORED_FORMAT, Readable
 from hubweir.kernels.frames.deliver import check_call
 from hubweir.kernels.frames.transfers import frames_of, prefix_of
 from hubweir.kernels.stored_batch import (

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from struct import pack
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.buffers.tables import MASK_64, Readable, check_rows
+from hubweir.kernels.buffers.tables import MASK_64, check_rows
 from hubweir.kernels.contract import (
     MESSAGE_WIDTH,
     Q_DELIVERY_COUNT,
@@ -23,6 +23,7 @@ from hubweir.kernels.contract import (
     Q_SEQUENCE_NUMBER,
     Q_STATE,
     Q_TTL_MS,
+    Readable,
 )
 from hubweir.kernels.frames.deliver import check_frame, string, symbol
 from hubweir.kernels.frames.transfers import frames_of, prefix_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from itertools import pairwise
 
-from hubweir.kernels.buffers.tables import Readable, check_range, check_rows
+from hubweir.kernels.buffers.tables import check_range, check_rows
 from hubweir.kernels.contract import (
     C_CHANNEL,
     C_CREDIT,
@@ -42,6 +42,7 @@ from hubweir.kernels.contract import (
     STATE_END,
     STATE_START,
     STATE_WIDTH,
+    Readable,
 )
 from hubweir.kernels.frames.frames import boolean_of, uint_of
 from hubweir.kernels.messages.sections import LIST, Malformed, compound, skip_value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from hubweir.kernels.buffers.tables import Readable, check_range, check_rows
+from hubweir.kernels.buffers.tables import check_range, check_rows
 from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
     EMPTY_FRAME,
@@ -28,6 +28,7 @@ from hubweir.kernels.contract import (
     SCAN_MALFORMED,
     SCAN_OK,
     SCAN_TOO_LARGE,
+    Readable,
 )
 from hubweir.kernels.messages.sections import BINARY, LIST, Malformed, compound, number, skip_value, take, variable
 

@@ -10,7 +10,7 @@ from array import array
 from functools import lru_cache
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.buffers.tables import Readable, check_rows
+from hubweir.kernels.buffers.tables import check_rows
 from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
     K_HASH,
@@ -22,6 +22,7 @@ from hubweir.kernels.contract import (
     KEY_SCATTERED,
     KEY_TOO_LONG,
     KEY_WIDTH,
+    Readable,
 )
 from hubweir.kernels.messages.ingest import find_key, read_delivery
 

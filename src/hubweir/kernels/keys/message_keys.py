@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.buffers.tables import Readable, check_rows
+from hubweir.kernels.buffers.tables import check_rows
 from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
     K_HASH,
@@ -17,6 +17,7 @@ from hubweir.kernels.contract import (
     KEY_NONE,
     KEY_SCATTERED,
     KEY_WIDTH,
+    Readable,
 )
 from hubweir.kernels.keys.keys import hash_key
 from hubweir.kernels.messages.check_messages import GROUP_ID, ID_TYPES, MESSAGE_ID, content_of, keys_of, text_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from hubweir.kernels.buffers.tables import Readable, check_rows
+from hubweir.kernels.buffers.tables import check_rows
 from hubweir.kernels.contract import (
     CHECK_KEY,
     CHECK_LONG,
@@ -12,6 +12,7 @@ from hubweir.kernels.contract import (
     CHECK_OK,
     CHECK_SESSION,
     DELIVERY_WIDTH,
+    Readable,
 )
 from hubweir.kernels.messages.ingest import open_delivery, read_delivery
 from hubweir.kernels.messages.sections import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from struct import pack
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.buffers.tables import Readable, check_range, check_rows
+from hubweir.kernels.buffers.tables import check_range, check_rows
 from hubweir.kernels.contract import (
     BATCH_FORMAT,
     D_FORMAT,
@@ -26,6 +26,7 @@ from hubweir.kernels.contract import (
     KEY_NONE,
     PROPERTIES_LIMIT,
     PROPERTY_LIMIT,
+    Readable,
 )
 from hubweir.kernels.messages.sections import (
     APPLICATION_PROPERTIES,

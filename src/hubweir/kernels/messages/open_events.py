@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from hubweir.kernels.buffers.tables import Readable, check_rows
+from hubweir.kernels.buffers.tables import check_rows
 from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
     E_APPLICATION_PROPERTIES,
@@ -17,6 +17,7 @@ from hubweir.kernels.contract import (
     E_PROPERTIES,
     E_SEQUENCE_NUMBER,
     EVENT_WIDTH,
+    Readable,
 )
 from hubweir.kernels.frames.deliver import ENQUEUED_TIME, OFFSET, PARTITION_KEY, SEQUENCE_NUMBER
 from hubweir.kernels.messages.ingest import read_delivery

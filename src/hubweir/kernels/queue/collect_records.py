@@ -6,8 +6,8 @@ from array import array
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import open_batch, walk_records
-from hubweir.kernels.buffers.tables import Readable, check_rows
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_RECORD
+from hubweir.kernels.buffers.tables import check_rows
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_RECORD, Readable
 from hubweir.kernels.stored_batch import KIND_EVENTS, BatchHeader
 
 

@@ -11,7 +11,8 @@ from array import array
 from itertools import groupby
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.buffers.tables import MASK_64, Readable, check_range, signed
+from hubweir.kernels.buffers.tables import MASK_64, check_range, signed
+from hubweir.kernels.contract import Readable
 
 
 def pack_rows(rows: array[int], width: int, out: bytearray) -> None:

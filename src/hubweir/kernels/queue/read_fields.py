@@ -8,7 +8,7 @@ from itertools import islice
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import open_batch, walk_records
-from hubweir.kernels.buffers.tables import Readable
+from hubweir.kernels.contract import Readable
 from hubweir.kernels.messages.sections import (
     BINARY,
     LIST,

@@ -10,8 +10,8 @@ from array import array
 from struct import Struct
 
 from hubweir.errors import KernelRefusal
-from hubweir.kernels.buffers.tables import MASK_64, Readable, check_rows
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK
+from hubweir.kernels.buffers.tables import MASK_64, check_rows
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK, Readable
 from hubweir.kernels.queue_contract import L_COUNT, L_UNTIL, LOCK_WIDTH, SECRET_BYTES, TOKEN_BYTES
 
 _TOKEN = Struct(">QQ")
