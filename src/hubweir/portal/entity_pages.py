@@ -11,7 +11,7 @@ from typing import Any
 from hubweir.broker.commands.fragment import FragmentInfo
 from hubweir.broker.commands.partition import PartitionInfo
 from hubweir.errors import NOT_FOUND, ServiceError
-from hubweir.gateway.entity_counts import EntityCounts, FragmentAnswer, ask_counts, ask_fragments
+from hubweir.gateway.entity_counts import EntityCounts, FragmentAnswer, ask_fragments
 from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.http.exchange import Response
 from hubweir.namespace.entity import Entity, of_kind
@@ -143,8 +143,3 @@ async def _messaging(visit: Visit, found: Entity[MessagingDescription]) -> Respo
         rules = page_of(visit.query, list(namespace.subscription_rules(found.name).listed()))
         return visit.show("subscription.html", **shown, page=rules)
     return visit.show("queue.html", **shown)
-
-
-async def counts_of(visit: Visit, of: Entity[MessagingDescription]) -> EntityCounts:
-    """What an entity holds now."""
-    return await visit.ask(partial(ask_counts, visit.gateway.env, visit.gateway.directory.fragments(of)))
