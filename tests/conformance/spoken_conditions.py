@@ -26,7 +26,6 @@ class Spoken:
     code: str = ""
 
 
-# (contract "Service Bus", 12)
 CONDITIONS = (
     Spoken("amqp:not-found", "MessagingEntityNotFoundError", "MessagingEntityNotFound"),
     Spoken("com.microsoft:message-not-found", "MessageNotFoundError", "MessageNotFound"),

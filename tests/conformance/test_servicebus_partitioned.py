@@ -159,7 +159,6 @@ def test_a_duplicate_has_the_same_id_and_key(namespace: RunningNamespace, make: 
 def test_what_is_forwarded_from_to_and_between_keeps_its_key_and_comes_once(
     namespace: RunningNamespace, make: Make
 ) -> None:
-    """(contract "Service Bus", 9A, P21)"""
     plain_end, end = f"plain-{next(_numbers)}", make()
     namespace.create_queue(plain_end)
     plain, between, outward = f"plain-{next(_numbers)}", make(forward_to=end), make(forward_to=plain_end)

@@ -294,7 +294,7 @@ def _ids_of(span: IdRange[Any]) -> list[int]:
 
 
 def _refusal(told: Outcome, answer: DeliveryState | None, what: str) -> ServiceError | None:
-    """Why the answer to an outcome means that it was not done; None when it was. (contract "Service Bus", 4.5)"""
+    """Why the answer to an outcome means that it was not done; None when it was."""
     if isinstance(answer, TransactionalState):
         answer = answer.outcome
     if isinstance(answer, Rejected) and answer.error is not None:

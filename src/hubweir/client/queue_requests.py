@@ -1,7 +1,7 @@
 """Requests to the management node of a queue or a sub-queue: what its links do not do themselves.
 
-Maps in and out as the service has them (contract "Service Bus", 6.2). Reading is repeated when a retry can cure what
-went wrong; what changes something is not, once it may have been carried out.
+Maps in and out as the service has them. Reading is repeated when a retry can cure what went wrong; what changes
+something is not, once it may have been carried out.
 """
 
 from __future__ import annotations

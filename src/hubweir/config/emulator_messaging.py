@@ -78,7 +78,7 @@ def with_defaults(new: M, profile: Profile, *, has_sku: bool) -> M:
     """A new entity as its profile makes it: the official emulator has defaults of its own.
 
     has_sku: the file says of which tier its namespace is, so it means what the service does: there an entity is
-    partitioned unless it says otherwise. The official emulators have no such thing. (contract "Service Bus", 9A, P3)
+    partitioned unless it says otherwise. The official emulators have no such thing.
     """
     if profile is not OFFICIAL_EMULATOR:
         if has_sku and isinstance(new, QueueDescription | TopicDescription):

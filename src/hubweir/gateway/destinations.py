@@ -1,7 +1,4 @@
-"""Why messages cannot go where they are forwarded to, or were sent by way of another entity: as dead letters tell it.
-
-(contract "Service Bus", 8.5 and 9.4)
-"""
+"""Reasons why messages cannot go where they are forwarded to, or were sent by way of another entity."""
 
 from __future__ import annotations
 

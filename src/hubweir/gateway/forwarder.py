@@ -8,7 +8,7 @@ P13). All is done by commands to places, whichever brokers have them.
 Where a message goes is looked up when it is taken. What is in transfer moves on when the operator ends the forward;
 what comes later stays. A destination that is gone, or takes nothing because of its status, refuses for good: its
 messages become transfer dead letters of the source, which say why. One that is full, or away, is tried again, and
-the messages wait in the source as long as they live. (contract "Service Bus", 9.4)
+the messages wait in the source as long as they live.
 
 Each fragment of a source is a forward of its own. Where the destination has several fragments, a transfer has a part
 for each of them that gets some of its messages (transfer_parts.py), all under its number, and is over when all parts

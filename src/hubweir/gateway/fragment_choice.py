@@ -3,7 +3,7 @@
 The key of a message is its session id, else its partition key, else its message id where duplicates are detected.
 Messages of one key go to one fragment for ever, and are refused while that is away; what has no key goes to the next
 fragment that is up (fragment_turn.py): all that came in one turn of the loop to one of them. A batch is stored whole in
-one fragment, so the keys of its messages have to mean the same. (contract "Service Bus", 3.4.4 and 9A)
+one fragment, so the keys of its messages have to mean the same.
 
 Kernels find the keys and sort deliveries by them, so nothing here is done for each message.
 """

@@ -59,10 +59,7 @@ def number_shares(fragments: Fragments, numbers: array[int]) -> list[NumberShare
 
 
 def number_share(fragments: Fragments, numbers: array[int]) -> NumberShare:
-    """Numbers that are to be of one fragment. Raises as `number_shares`, and ARGUMENT_ERROR where they are of several.
-
-    (contract "Service Bus", 9A, P19)
-    """
+    """Numbers that are to be of one fragment. Raises as `number_shares`, and ARGUMENT_ERROR where there are several."""
     shares = number_shares(fragments, numbers)
     if len(shares) > 1:
         text = (

@@ -3,7 +3,7 @@
 A fragment is *away* when its broker is, and for AWAY_MS behind a refusal that another fragment need not give: its log
 is offline, or not open yet. It is passed over then. A run that is refused so was certainly not stored; the next
 fragment that is up gets it, each once, before anybody hears of it. So whoever sends without a key is answered as long
-as one fragment takes messages. (contract "Service Bus", 9A, P10)
+as one fragment takes messages.
 
 A broker that has answered nothing of this turn for SLOW_MS is *slow*: its process stalls, or its disk does. What was
 sent there has no outcome yet, and goes nowhere else; what comes now goes to fragments of other brokers, where there are

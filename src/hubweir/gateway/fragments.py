@@ -2,7 +2,7 @@
 
 Most entities have one fragment, and it is asked for without a look at keys. A partitioned one has several, numbered
 from 0 on: a message with a key goes to the fragment of its key, for ever; its sequence number and the token of its lock
-say the number of the fragment in their highest 16 bits. (contract "Service Bus", 9A)
+say the number of the fragment in their highest 16 bits.
 """
 
 from __future__ import annotations

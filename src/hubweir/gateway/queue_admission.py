@@ -28,7 +28,7 @@ def check_gives(entity: MessagingDescription, sub_queue: SubQueue) -> None:
 
 
 def refusal_of(status: int, entity: str) -> ServiceError:
-    """Why a queue does not take a delivery, by what check_messages found. (contract "Service Bus", 3.5)"""
+    """Why a queue does not take a delivery, by what check_messages found."""
     if status == CHECK_LONG:
         text = (
             f"A message for '{entity}' has a message id, session id, reply-to session id or partition key of more than "

@@ -2,7 +2,7 @@
 
 A message goes to the fragment of its key, as one that is sent there does. All that have none go to one fragment, which
 the transfer's number chooses: so the parts of a transfer are the same each time that it is offered, and each fragment
-knows what it has stored of it. (contract "Service Bus", 9A, P21)
+knows what it has stored of it.
 """
 
 from __future__ import annotations

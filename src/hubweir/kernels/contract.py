@@ -47,11 +47,11 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
 
     ingest(data, rows, first_row, last_row, resume_at, name, out, room) -> (row, resume_at, events, status)
         Append event records (table in stored_batch.py) for the deliveries rows[first_row:last_row] to out. A delivery
-        of message format 0 is one event; of BATCH_FORMAT, each data section of its envelope is one encoded message
-        (contract "Event Hubs", publishing a batch). Sections may stand in any order, in any legal encoding; every
-        section's bounds are checked, bodies are not decoded. At most `room` bytes of records are written by a call,
-        except that the first event may be larger. A delivery is not begun unless it fits whole into what is left of
-        the room or is the first of the call; then it may stop inside, and the next call goes on with resume_at.
+        of message format 0 is one event; of BATCH_FORMAT, each data section of its envelope is one encoded message.
+        Sections may stand in any order, in any legal encoding; every section's bounds are checked, bodies are not
+        decoded. At most `room` bytes of records are written by a call, except that the first event may be larger. A
+        delivery is not begun unless it fits whole into what is left of the room or is the first of the call; then it
+        may stop inside, and the next call goes on with resume_at.
         name: the partition key (UTF-8) that a batch envelope must carry to be taken, b"" for none; None: do not look.
         A single message is taken under b"" whatever its own key, and under another name when its own key is that.
         An absent, a null and an empty key are the same: none. A message format that is neither is malformed.
@@ -79,7 +79,7 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         deliver_messages could not send, or an id, a session or a key of a type that has no meaning there. CHECK_LONG: a
         message id (of a string or binary), a session id, the session to reply to or a partition key of more than
         most_characters characters. CHECK_SESSION: no session id, though needs_session. CHECK_KEY: a partition key that
-        is not the session id. A partition key may be a binary: the text in it. (contract "Service Bus", 3.3 and 3.5)
+        is not the session id. A partition key may be a binary: the text in it.
 
     find_message_keys(data, rows, first_row, last_row, takes_ids, fragments, table) -> (without, refused)
         What chooses the fragments of the deliveries rows[first_row:last_row] of an entity that has so many: one key row
@@ -89,11 +89,11 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         K_WHERE: KEY_NONE, KEY_MESSAGE, KEY_MALFORMED (a message whose keys check_messages could not read), or
         KEY_SCATTERED (an envelope's messages have keys of several fragments). K_HASH: hash_key of the key, of an
         envelope the first; 0 where there is none that counts. K_START and K_LENGTH: 0. without: how many deliveries
-        have no key (KEY_NONE). refused: how many are malformed or scattered. (contract "Service Bus", 3.4.4 and 9A)
+        have no key (KEY_NONE). refused: how many are malformed or scattered.
 
     hash_key(key) -> int
         The hash of a key's UTF-8 bytes, -32768 to 32767, that chooses its partition: abs(hash) % partition count.
-        (contract "Event Hubs", choosing a partition.) Never changed: a key would move to another partition.
+        Never changed: a key would move to another partition.
 
     group_deliveries(rows, first_row, last_row, keys, turns, grouped, ends)
         Sort delivery rows by partition into grouped (room for all), each partition's in the order they came. keys: as
@@ -147,8 +147,7 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         - its delivery annotations, with x-opt-lock-token (uuid) where there is a lock;
         - message annotations: the broker's, each where its column says so (x-opt-enqueued-time,
           x-opt-sequence-number, x-opt-enqueue-sequence-number, x-opt-locked-until, x-opt-message-state,
-          x-opt-partition-id), then the stored ones less these names, and less nulls under names that a sender may set
-          (contract "Service Bus", 3.3.1 and 4.3);
+          x-opt-partition-id), then the stored ones less these names, and less nulls under names that a sender may set;
         - its properties, with the absolute expiry time of the row; a message without an id gets one of 32 digits:
           id_prefix (16 bytes) and Q_ID_NUMBER in hexadecimal digits;
         - everything else in the order it came.
@@ -194,9 +193,9 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
 """
 
 from __future__ import annotations
+
 # What kernels read: of all of these the bytes lie where they are.
 Readable = bytes | bytearray | memoryview
-
 
 BATCH_FORMAT = 0x80013700
 # A delivery of stored batches, to a reader that asked for them: their magic number, whose last octet is a version.

@@ -69,7 +69,7 @@ class Changes:
         """A new entity; its logs go to the stores in turn, beginning where the last entity's did not.
 
         stores: those that can be used now; away: the others. STORE_OFFLINE: it has several fragments, which lie on as
-        many stores as there are, for as long as it is there, and too few can be used. (contract "Service Bus", 9A, P20)
+        many stores as there are, for as long as it is there, and too few can be used.
         """
         context, existing = self.context(), self._catalog.entities()
         checked = description.checked(existing, context)

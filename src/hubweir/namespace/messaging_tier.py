@@ -76,7 +76,7 @@ class MessagingTier:
 
 PREMIUM_SKU = "Premium"
 # A partitioned entity of the standard tier has so many fragments, each with room for its whole size; one of the premium
-# tier, where all are, divides its size among these. (contract "Service Bus", 9A, P1 and P2)
+# tier, where all are, divides its size among these.
 STANDARD_FRAGMENTS, PREMIUM_FRAGMENTS = 16, 2
 _OTHER_PROFILE = "Or serve the namespace under another profile (serve --profile, Sku in a Config.json)."
 _SUBSCRIPTIONS, _SQL_RULES, _CORRELATION_RULES = 2_000, 2_000, 100_000

@@ -14,7 +14,7 @@ _HOPS_SHIFT = 59
 _HOPS_MASK = 7
 _NUMBER_MASK = (1 << _HOPS_SHIFT) - 1
 
-# A message is forwarded four times; the fifth time it is dead-lettered. (contract "Service Bus", 9.4)
+# A message is forwarded four times; the fifth time it is dead-lettered.
 HOP_LIMIT = 4
 
 

@@ -1,6 +1,6 @@
 """The number of a fragment in what it numbers: the highest 16 bits of sequence numbers and of the numbers of locks.
 
-Whoever has such a number knows the fragment without a look anywhere. (contract "Service Bus", 9A, P19)
+Whoever has such a number knows the fragment without a look anywhere.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A session is there while it has messages in the main sub-queue, a state, or a holder. Which messages it has and its
 state are what the log says; who holds it, and until when, is in memory alone: after a crash nobody does.
-(contract "Service Bus", section 5)
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ SESSION_LOST_TEXT = "The session lock was lost. Request a new session receiver."
 
 
 class SettleOutcome(IntEnum):
-    """What becomes of locked messages. (contract "Service Bus", 4.5)
+    """What becomes of locked messages.
 
     COMPLETE: they are gone. ABANDON: they are active again, delivered once more than before, or dead letters when that
     was the last time; a deferred one stays deferred until then. DEFER: they are received by their sequence numbers

@@ -7,7 +7,7 @@ Where the changed copies of one message are too many bytes for that, several cha
 they are. A copy that is as it was sent shares the record; it costs a row in memory, and no byte in the log.
 
 A message without a session id is a dead letter of a subscription that requires sessions; so is, where a subscription
-says so, one that a rule cannot be asked about. (contract "Service Bus", 7.5)
+says so, one that a rule cannot be asked about.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A client that waits no longer than it said gets an answer in that time: what it asked for, or that the outcome is not
 known. It may then ask again over the same link. Two names are in use; Go writes a ulong. 0 is no time at all: Python
-writes it when it waits for less than a second itself, and ends the wait without us. (contract "Service Bus", 6.1.3)
+writes it when it waits for less than a second itself, and ends the wait without us.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""$cbs: tokens are put here, and become claims of this connection. (Claims-based security; contract of put-token)
+"""$cbs: tokens are put here, and become claims of this connection. (Claims-based security)
 
 A token is judged by its content: what begins as a shared access signature is one, whatever type it is declared as.
 The rights of its rule are recorded for the audience that the request names, until the token expires. What is wrong

@@ -8,7 +8,7 @@
 
 A discharge whose outcome is not known ends the link, and says nothing. The end of the link rolls back what it declared
 and did not discharge. Rights are asked where a transaction does something, so the link itself needs none.
-(AMQP 1.0 part 4; contract "Service Bus", section 8)
+(AMQP 1.0 part 4)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What requests to a queue's management node ask, and what their answers hold: AMQP maps in and out.
 
 Clients are particular about types: keys are strings, numbers and times come in arrays of one type, tokens are uuids in
-RFC order. (contract "Service Bus", 6.2 and 6.3)
+RFC order.
 """
 
 from __future__ import annotations

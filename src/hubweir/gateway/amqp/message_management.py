@@ -28,7 +28,6 @@ batches there.
 
 In a transaction messages are settled, cancelled and scheduled; that is answered at once, and done at the commit
 (transactions.py). The numbers of those that are scheduled are reserved before, for good.
-(contract "Service Bus", section 6)
 Long because each operation has its method here, and its line in one table.
 """
 
@@ -99,7 +98,7 @@ from hubweir.topic.rule_wire import described_rule, read_new_rule
 A = TypeVar("A", bound=Answer)
 
 OK, NOTHING = 200, 204
-# The messages of one answer. (contract "Service Bus", 6.2.1)
+# The messages of one answer.
 PEEK_LIMIT_BYTES = 256 * 1024
 PEEK_LIMIT_MESSAGES = 5_000
 DELETE_LIMIT_MESSAGES = 4_000
@@ -165,7 +164,7 @@ class MessageManagementNode(RequestNode):
             if in_transaction is None:
                 operation = (text_property(message, "operation") or "").lower().removeprefix(PREFIX)
                 text = f"{operation} at '{self.entity}' cannot be part of a transaction: ask without one."
-                # Rules of a partitioned topic are never changed in one. (contract "Service Bus", 9A, P15)
+                # Rules of a partitioned topic are never changed in one.
                 is_never = step in _OF_RULES and self._fragments.is_partitioned
                 raise ServiceError(NOT_ALLOWED if is_never else NOT_IMPLEMENTED, text)
             in_transaction(self, txn_id, message, size, asked)

@@ -14,7 +14,7 @@ from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.transaction_endings import LogPart
 from hubweir.queue.transaction import Reserved, TransactedSettlement, Undelivered
 
-# Messages that are sent. (contract "Service Bus", 8.7)
+# Messages that one transaction sends.
 SENT_LIMIT = 100
 
 

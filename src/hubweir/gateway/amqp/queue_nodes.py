@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from hubweir.gateway.gateway import Gateway
 
 KIB = 1_024
-# The property of a link that sends by way of another entity. (contract "Service Bus", 8.5)
+# The property of a link that sends by way of another entity.
 VIA = Symbol("com.microsoft:transfer-destination-address")
 
 

@@ -7,9 +7,9 @@ session's window or the transport does not take is kept for the next turn.
 When the credit is used up, nothing is asked any more, and others have what came beyond it. Where there are several
 parts that is so after a moment: a client that goes on finds its questions as they were. At a drain it is so at once.
 When the receiver settles, what it said in one turn goes to the broker together with what other links of its connection
-said (turn_settlements.py), and the answers go back to it when the broker says that they are durable (contract "Service
-Bus", 4.5). Under receive-and-delete messages go out settled, and are gone. Drain ends with a flow that has used the
-credit up, behind all that is there.
+said (turn_settlements.py), and the answers go back to it when the broker says that they are durable. Under
+receive-and-delete messages go out settled, and are gone. Drain ends with a flow that has used the credit up, behind all
+that is there.
 
 A session is one part's: a named one its key's, and for the next free one all are asked, and the first that has one is
 the link's. Parts whose broker is away are opened again and again; when all are away, the link ends.
@@ -55,7 +55,7 @@ REOPEN_MS = 1_000
 # of the wait nobody waits for it any more.
 SESSION_GRACE_MS = 500
 # A link without credit keeps its questions and what comes for so long: clients that take one message at a time come
-# back sooner, and other receivers wait no longer for what it keeps. (contract "Service Bus", 4.7.5)
+# back sooner, and other receivers wait no longer for what it keeps.
 KEEP_MS = 50
 # A broker that is well answers in some milliseconds; other fragments are not kept from giving messages for longer.
 SLOW_MS = 200

@@ -1,7 +1,7 @@
 """A receiver's wish for a session, as the filter of its attach says it, and the attach that grants one.
 
 The filter's value is a string, or null for the next free session; one client wraps it in a described value, and wants
-it back so. Its lock's end is told in ticks of 100 ns since year 1. (contract "Service Bus", 5.1)
+it back so. Its lock's end is told in ticks of 100 ns since year 1.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 | rejected                            | dead-letter | rejected, without an error: clients take one for a failure |
 | released, or no state at all        | release     | released |
 
-A lock that is lost is answered rejected, with its condition. (contract "Service Bus", 4.5)
+A lock that is lost is answered rejected, with its condition.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ messages are settled.
 
 A transaction ends without a commit when its controller says so, when its control link or the connection ends, and
 TRANSACTION_MS behind the first thing that was done in it. Its id is never another's, and means nothing on another
-connection. (contract "Service Bus", section 8)
+connection.
 
 A send that is refused spoils its transaction: to commit it is refused, too, with the same text. A settlement that is
 refused does not.

@@ -3,7 +3,7 @@
 A link whose target is the via entity names the destination in a property. It needs the right to send to both. Messages
 are stored at the destination, in the same step as all that their transaction does; so nothing is on its way between the
 two, and an entity that is full takes none of it. Where the destination takes nothing because of its status, or is gone
-by then, they are transfer dead letters of the via entity instead. (contract "Service Bus", 8.5)
+by then, they are transfer dead letters of the via entity instead.
 """
 
 from __future__ import annotations

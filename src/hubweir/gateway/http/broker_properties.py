@@ -10,7 +10,6 @@
 | TimeToLive, TimeToLiveTimeSpan        | ttl of the header; from seconds, from a span such as `0:00:10` |
 
 Names come in any case. Every other member means nothing, so what was received can be sent again.
-(contract "Service Bus", 3.3, 11.2 and 11.3)
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ T = TypeVar("T")
 PAGE_LIMIT = 100
 _PAGE_DIGITS = 6
 API_VERSION = "api-version"
-# The first version that knows partitioned entities. (contract "Service Bus", 9A, P5)
+# The first version that knows partitioned entities.
 PARTITIONING_VERSION = "2013-10"
 
 

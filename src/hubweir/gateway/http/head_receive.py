@@ -1,7 +1,7 @@
 """One receive of one message from one fragment, for one request: a receiver is opened, asked once, and closed.
 
 However it ends, the receiver is closed. A message that came and that nobody takes is released: it is active again as
-if it had not been delivered. Under receive-and-delete it is gone once the broker has given it (contract P9).
+if it had not been delivered. Under receive-and-delete it is gone once the broker has given it (promise P9).
 After a crash of this process the broker closes its receivers, and locks end by their time.
 """
 

@@ -1,7 +1,7 @@
 """…/messages/{message}/{token}: a lock is given up, renewed, or its message completed. 200, or 404: the lock is lost.
 
 The token alone decides: whoever holds it, by whatever door it was given out. What stands in front of it, the sequence
-number of Location or a message id, is not looked at. (contract "Service Bus", section 11)
+number of Location or a message id, is not looked at.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `/orders`, `/orders/$DeadLetterQueue`, `/news/Subscriptions/all`.
 
-On these addresses what does not exist is answered with 410, by whatever way it is noticed. (contract "Service Bus", 11)
+On these addresses what does not exist is answered with 410, by whatever way it is noticed.
 """
 
 from __future__ import annotations

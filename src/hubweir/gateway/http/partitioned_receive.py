@@ -9,7 +9,6 @@ Clients of the cloud have to live with less: at little traffic a receive there f
 has a message. For tests of that a receive looks at one fragment alone (GatewaySettings.lone_receives).
 
 To receive and delete, a message is locked first and completed when it is chosen, so that only this one is gone.
-(contract "Service Bus", 9A, P16 and P17)
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@
 
 What is received is written the same way, so that it can be sent again. A property that no header can be is left out:
 a name that is no token of HTTP, or a name that is a header with a meaning of its own.
-(contract "Service Bus", 11.1 and 11.4)
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 The request waits as long as its `timeout` says; 204: nothing came, of any fragment. A peer that goes away meanwhile
 leaves nothing locked. Messages of sessions are not received here: over HTTP nobody could hold one.
-(contract "Service Bus", section 11)
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 The body is the bytes of its data sections, or the text or bytes of its value; any other body, a list or a number, is
 empty. What inside a message is no legal AMQP is left out; what the broker knows of it is there all the same.
-(contract "Service Bus", 11.2, 11.4 and 11.5)
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 The request becomes the bytes of one AMQP transfer and goes the way of all others: into the open run of its fragment of
 the queue, after the same kernel has looked whether the queue takes it. A batch is stored whole or not at all.
-(contract "Service Bus", section 11)
 """
 
 from __future__ import annotations

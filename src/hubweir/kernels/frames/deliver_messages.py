@@ -54,7 +54,7 @@ BROKER_NAMES = (
     b"x-opt-message-state",
     b"x-opt-partition-id",
 )
-# What a sender may set: null counts as left out. (contract "Service Bus", 3.3.1)
+# What a sender may set: null counts as left out.
 SENDER_NAMES = (
     b"x-opt-partition-key",
     b"x-opt-via-partition-key",

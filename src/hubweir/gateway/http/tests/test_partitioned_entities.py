@@ -150,7 +150,6 @@ def test_while_a_store_is_away_others_take_what_has_one_log_and_nothing_partitio
 
 
 def test_a_version_from_before_partitioning_knows_none(stores: Http) -> None:
-    """(contract "Service Bus", 9A, P5)"""
     old, new = "?api-version=2013-08", "?api-version=2013-10"
     for kind, path in ((QUEUE, "orders"), (TOPIC, "news")):
         made = stores.call("PUT", f"/{path}{old}", described(kind, PARTITIONED))
@@ -171,7 +170,7 @@ def test_a_version_from_before_partitioning_knows_none(stores: Http) -> None:
 
 @pytest.mark.parametrize("kind", [QUEUE, TOPIC])
 def test_an_update_with_other_partitioning_is_refused_in_the_premium_tier_too(kind: str) -> None:
-    """There it is always on: an update that says nothing of it means that. (contract "Service Bus", 9A, P3 and P4)"""
+    """There it is always on: an update that says nothing of it means that."""
     flag = "<EnablePartitioning>{}</EnablePartitioning>".format
     with running_namespace(profile="premium") as namespace:
         http = Http(namespace)
@@ -191,7 +190,6 @@ def test_an_update_with_other_partitioning_is_refused_in_the_premium_tier_too(ki
 
 @pytest.mark.parametrize("asked", [1_024, 5_120, 10_240, 40_960])
 def test_a_size_that_was_told_may_be_sent_back_and_is_multiplied_once(stores: Http, asked: int) -> None:
-    """(contract "Service Bus", 9A, P2)"""
     partitioned = "<MaxSizeInMegabytes>{}</MaxSizeInMegabytes><EnablePartitioning>true</EnablePartitioning>"
     made = stores.call("PUT", "/orders", described(QUEUE, partitioned.format(asked)))
     whole = str(16 * asked)
