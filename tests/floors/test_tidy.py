@@ -29,6 +29,7 @@ VALUES = {"uuid.UUID"}
 # The same through a module that is fine otherwise.
 CALLS_OF_THE_WORLD = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
 LONGEST = 350
+HEADLESS = {"How", "What", "Whatever", "When", "Where", "Whether", "Which", "Who", "Whoever", "Whose", "Why"}
 ENTRY_POINTS = {
     *("hubweir", "hubweir.__main__", "hubweir.cli.main", "hubweir.config.settings_page"),
     "hubweir.service.broker_process",  # a program, which supervisors start
@@ -125,6 +126,15 @@ def front_pages_that_import(source: Path) -> list[str]:
 def missing_docstrings(source: Path) -> list[str]:
     """Every file and every folder says what it is."""
     return [name for name, tree in production(source) if not ast.get_docstring(tree)]
+
+
+def headless_first_lines(source: Path) -> list[str]:
+    """The first line of a module names its subject or says what it does: it begins with no "what" or "who"."""
+    return [
+        f"{name}: {docstring.splitlines()[0]}"
+        for name, tree in production(source)
+        if (docstring := ast.get_docstring(tree)) and docstring.split()[0] in HEADLESS
+    ]
 
 
 def long_files(source: Path) -> list[str]:
@@ -225,6 +235,7 @@ RULES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
     "open": (world_below_the_servers, '"""A part."""\nF = open("x")\n'),
     "relative": (relative_imports, '"""A part."""\nfrom . import log\n'),
     "docstring": (missing_docstrings, "X = 1\n"),
+    "headless": (headless_first_lines, '"""What a part is."""\n'),
     "long": (long_files, '"""A part."""\n' + "X = 1\n" * LONGEST),
     "dead": (dead_modules, '"""A part that nobody imports."""\n'),
     "queue": (unbounded_queues, '"""A part."""\nimport asyncio\nQ = asyncio.Queue()\n'),

@@ -1,4 +1,4 @@
-"""Who may do what: shared access signatures, authorization rules, claims. Floor: domain.
+"""Rights of peers: shared access signatures, authorization rules, claims. Floor: domain.
 
 Start with shared_access_signature.py, how a token is made and checked; then resource_scope.py, what a token covers, and
 claims.py, what one connection has proved so far. authorization_rule.py holds the named keys. json_web_token.py is the

@@ -1,4 +1,4 @@
-"""Who failed to sign in, and which sessions somebody signed out of: what the portals of a service know together.
+"""The ledger of sign-ins that all portals of a service share: who failed, and which sessions somebody signed out of.
 
 A service of one process has one; of several each has its own, and the supervisor has one for all (shared_ledger.py).
 It is in memory: after a start nobody has failed, and a copy of a cookie that somebody signed out of before is good

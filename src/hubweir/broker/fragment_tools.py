@@ -1,4 +1,4 @@
-"""What the fragments of a broker share: one object, made by the broker."""
+"""The tools that the fragments of a broker share: one object, made by the broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a log at its owner has of transactions: commits, what is in doubt here, and what was decided here.
+"""The transactions of a log at its owner: commits, parts that are in doubt here, and decisions that were made here.
 
 Whatever does not end soon is told to gateways, again and again until it has: one of them asks the coordinator's log,
 or tells the logs that took part (gateway/transaction_endings.py). To ask is to give up what is not decided yet, so

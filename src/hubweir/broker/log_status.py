@@ -1,4 +1,4 @@
-"""What a broker tells of a log that is open."""
+"""The status of an open log, as its broker tells it."""
 
 from __future__ import annotations
 

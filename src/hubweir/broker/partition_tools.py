@@ -1,4 +1,4 @@
-"""What the partitions of a broker share: one object, made by the broker."""
+"""The tools that the partitions of a broker share: one object, made by the broker."""
 
 from __future__ import annotations
 

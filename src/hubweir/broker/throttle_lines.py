@@ -1,4 +1,4 @@
-"""What the log is told of who is over its throughput units: a line when that begins, one when it is over.
+"""Lines of the log about what is over its throughput units: one when that begins, one when it is over.
 
 Of a namespace its gateways tell it, of a partition its owner, which lets at most one unit through. It is over when
 nothing was refused and no read waited for QUIET_MS. Each process says what it refused and held up.

@@ -1,4 +1,4 @@
-"""How messages are printed: their bodies, one a line, or a JSON object each."""
+"""Prints messages: their bodies, one a line, or a JSON object each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a queue, a topic or a subscription may be given, as options: the names of `az servicebus`, as text."""
+"""Settings of a queue, a topic or a subscription as options: the names of `az servicebus`, as text."""
 
 from __future__ import annotations
 

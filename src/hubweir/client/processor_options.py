@@ -1,4 +1,4 @@
-"""What a user gives an event processor: handlers, and how it works."""
+"""Options of an event processor: its handlers, and how it works."""
 
 from __future__ import annotations
 

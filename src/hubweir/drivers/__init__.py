@@ -1,4 +1,4 @@
-"""Where engines meet sockets, threads and the clock. Floor: servers.
+"""Drivers: engines meet sockets, threads and the clock here. Floor: servers.
 
 Start with amqp_driver.py: one transport, one Endpoint, either role. port_switch.py lets one port speak TLS or plain,
 AMQP or HTTP; http_driver.py keeps HTTP within its limits, heads of requests by request_head.py, and websocket_driver.py

@@ -1,4 +1,4 @@
-"""How late the loop is: a timer that says when it should have come, and counts what kept it.
+"""Measures how late the loop is: a timer knows when it should have come, and counts what kept it.
 
 Everything of a service happens on one loop, so whatever keeps the loop keeps everybody. A beat that comes late was kept
 by a callback, by a garbage collection, or by a machine that gave the process no processor. Counters: `loop.stalls` of

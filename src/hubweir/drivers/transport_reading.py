@@ -1,4 +1,4 @@
-"""Whether a transport is read: it is, as long as nobody has a reason against it."""
+"""Decides whether a transport is read: it is, as long as nobody has a reason against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests order at a process that has a supervisor, which judges it and has all processes go by it."""
+"""Orders of tests at a process that has a supervisor, which judges them and has all processes go by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log is told of a namespace's catalog: a line for each entity that is made, changed or deleted."""
+"""Lines of the log about a namespace's catalog: one for each entity that is made, changed or deleted."""
 
 from __future__ import annotations
 

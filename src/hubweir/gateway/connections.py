@@ -1,4 +1,4 @@
-"""Who is connected to a namespace, over all processes of the service, some of a long list at a time.
+"""Lists who is connected to a namespace, over all processes of the service, a part of a long list at a time.
 
 The list is that of the first process, the oldest connection first, then that of the second, and so on: as long as
 nobody comes or goes, whichever process is asked shows the same. Nothing of it is kept.

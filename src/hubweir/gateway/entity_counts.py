@@ -1,4 +1,4 @@
-"""How many messages an entity holds now, asked of the brokers of its fragments."""
+"""Counts the messages that an entity holds now, by asking the brokers of its fragments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one process did for each entity of a namespace: requests by how they ended, and what went out to readers.
+"""Counts what one process did for each entity of a namespace: requests by how they ended, and what readers got.
 
 Whoever serves a link asks once for its entity's traffic and adds to that: no call and no look-up where events go. What
 names no entity that there is counts for the namespace, under the empty name: else strangers could make names up without

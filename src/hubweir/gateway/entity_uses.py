@@ -1,4 +1,4 @@
-"""What this process alone sees of the use of queues, topics and subscriptions: what no command tells their brokers.
+"""Uses of queues, topics and subscriptions that this process alone sees, for no command tells their brokers of them.
 
 That is a sender that is attached and sends nothing, and a request to a management node. A broker knows all else
 (FragmentInfo.unused_ms). Times are of the monotonic clock. After a crash nothing was used yet.

@@ -1,4 +1,4 @@
-"""Which fragment of a partitioned entity takes what is sent: that of its key, or else the next in turn.
+"""Chooses the fragment of a partitioned entity that takes what is sent: that of its key, or else the next in turn.
 
 The key of a message is its session id, else its partition key, else its message id where duplicates are detected.
 Messages of one key go to one fragment for ever, and are refused while that is away; what has no key goes to the next

@@ -1,4 +1,4 @@
-"""What tests ordered, as one process goes by it: its clock is set forward, its links are struck by faults."""
+"""Orders of tests, as one process goes by them: its clock is set forward, its links are struck by faults."""
 
 from __future__ import annotations
 

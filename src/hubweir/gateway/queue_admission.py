@@ -1,4 +1,4 @@
-"""What a queue, a topic or a subscription takes and gives, as every door asks it: its status, each message.
+"""Checks for every door what a queue, a topic or a subscription takes and gives, by its status and by each message.
 
 Which messages it does not take a kernel finds (check_messages); here is why, in words.
 """

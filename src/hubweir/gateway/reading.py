@@ -1,4 +1,4 @@
-"""Who reads a namespace's event hubs: each reader with its partition and group, where it is, and from where it came.
+"""Lists the readers of a namespace's event hubs, each with its partition and group, its place, and where it came from.
 
 Every broker is asked, whichever process has it. A store that does not answer in time is named, so that nobody takes its
 readers for gone. Nothing of it is kept.

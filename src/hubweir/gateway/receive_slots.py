@@ -1,4 +1,4 @@
-"""How many receives over HTTP one process has under way, and how many bytes of their answers peers have yet to take.
+"""Limits the receives over HTTP that one process has under way, and the bytes of answers that peers have yet to take.
 
 A waiting receive holds a connection, a receiver at a broker and a task; an answer is held until its peer has read it.
 Above either limit a further receive is refused at once; it holds nothing then.

@@ -1,4 +1,4 @@
-"""What tests order of a service: its clock set forward, and faults in one namespace.
+"""Orders of tests to a service: its clock set forward, and faults in one namespace.
 
 Only a namespace of the development profile takes orders, and the clock, which is the whole service's, goes forward only
 where all of them are of that profile. One process judges what is ordered, the service's only one or the supervisor

@@ -1,4 +1,4 @@
-"""Which settings of two descriptions differ, in people's words: `retention 1 hour → 2 hours`.
+"""Lists which settings of two descriptions differ, in people's words: `retention 1 hour → 2 hours`.
 
 A setting's words are its name in the code, with spaces, and without the unit at its end: the value has it. _WORDS has
 those that would say something else so. What people wrote for themselves, and keys, are not told: _NAMED_ONLY.

@@ -11,7 +11,8 @@ records of it and opens it for a client; batches/ walks and checks stored batche
 columns/ turns events into Arrow columns and rows into batches; capture/ writes and reads Avro; queue/ keeps the rows of
 queues, messages and locks; buffers/ is what all of them stand on. In a room `_ROOM.pyx` is the door that is compiled:
 it borrows buffers, checks the call, and raises. The work is in the `.pxd` pages, as functions on pointers; the page of
-the same name in plain Python is their twin.
+the same name in plain Python is their twin. Where several compiled pages do what one in plain Python does, each names
+it; a kernel that stands in the door itself has a page in plain Python alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the kernels of columns promise: Capture's records, and event columns in the form of Apache Arrow.
+"""The promises of the kernels of columns: Capture's records, and event columns in the form of Apache Arrow.
 
 The rules of contract.py hold here too: buffers in, integers out, KernelRefusal for a call that breaks this page, a
 status for what is wrong with bytes of others, no buffer kept. A buffer that a kernel writes belongs to it until it

@@ -1,4 +1,4 @@
-"""What each kernel promises: buffers in, integers out, who owns the bytes.
+"""The promises of each kernel: buffers in, integers out, who owns the bytes.
 
 A kernel is a function over buffers: no classes, no clock, no knowledge of hubs or links. Each exists twice, in
 plain Python (the oracle; twins.py lists them) and compiled (`_ROOM.pyx` in its room); `hubweir.kernels` exports

@@ -1,4 +1,4 @@
-"""What each kernel of a queue promises (kernels/queue/). The rules of contract.py hold here, too.
+"""The promises of each kernel of a queue (kernels/queue/). The rules of contract.py hold here, too.
 
 A fragment keeps a queue row for each message and a lock row for each lock, in pages: tables of at most PAGE_ROWS rows.
 The messages of a view are counted from 1 on; page_first is the count of a page's first message, so a count's row is

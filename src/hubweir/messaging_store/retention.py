@@ -1,4 +1,4 @@
-"""How long records stay: an owner's decision, which it makes of what its log tells of their age.
+"""Trims a log by age: its owner decides how long records stay, by what the log tells of their age.
 
 The log then drops what it can of that (Log.trim). After a crash a part of it may be there again: the next decision
 takes it.

@@ -1,4 +1,4 @@
-"""Whether an entity takes events or messages and gives them out, as its operator set it.
+"""Says whether an entity takes events or messages and gives them out, as its operator set it.
 
 | status          | sending | receiving |
 |-----------------|---------|-----------|

@@ -1,4 +1,4 @@
-"""Who follows a catalog: processes that hold a copy of it and apply each operation behind the one that writes it.
+"""The followers of a catalog: processes that hold a copy of it and apply each operation behind the one that writes it.
 
 A change is answered when every follower has applied it, so that no process goes by an old key or a description that is
 gone (promise P17). A follower that has not applied an operation APPLY_LIMIT_MS after it was told it is dead: nobody

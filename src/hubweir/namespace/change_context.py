@@ -1,4 +1,4 @@
-"""What a change of the namespace is judged against, besides what it changes."""
+"""The context of a change of the namespace: what the change is judged against, besides what it changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a catalog's keeper in another process, as bytes: descriptions, and the changes made to them.
+"""Requests to a catalog's keeper in another process, as bytes: descriptions, and the changes made to them.
 
 A change is a function that the keeper calls when its turn comes (changes.py), so what travels is which one, and its
 arguments. Those that may travel stand in one table; each is given as `partial(function, name=value, …)`. Bytes hold

@@ -1,4 +1,4 @@
-"""How a queue or a subscription hands messages out: lock, delivery count, sessions, dead letters, forwarding."""
+"""Settings of a queue's or a subscription's deliveries: lock, delivery count, sessions, dead letters, forwarding."""
 
 from __future__ import annotations
 

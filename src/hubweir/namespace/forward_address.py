@@ -1,4 +1,4 @@
-"""Where an entity forwards its messages to, as clients write it: a URI of any scheme and host, or a bare name.
+"""Destinations of forwarding as clients write them: a URI of any scheme and host, or a bare name.
 
 The text is kept letter for letter, because clients compare it; the name of the entity is read out of it at need.
 """

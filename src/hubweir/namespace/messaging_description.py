@@ -1,4 +1,4 @@
-"""What queues, topics and subscriptions have in common, beside what every entity has."""
+"""The common part of descriptions of queues, topics and subscriptions, beside what every entity has."""
 
 from __future__ import annotations
 

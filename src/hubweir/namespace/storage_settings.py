@@ -1,4 +1,4 @@
-"""What a queue or a topic takes in: how much, how large, once or as often as it comes, in how many fragments."""
+"""Settings of what a queue or a topic takes in: size, largest message, detection of duplicates, number of fragments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is connected to the namespace: each AMQP connection of any process, with its rule and its entities, in pages."""
+"""Pages of the namespace's connections: each AMQP connection of any process, with its rule and its entities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was peeked at as files: the body of one event or message, byte by byte, or all that a page shows as JSON.
+"""Downloads of what was peeked at: the body of one event or message, byte by byte, or all that a page shows as JSON.
 
 A file is always a download, of a kind that no browser runs: its bytes are strangers'. It holds no more than a peek
 reads.

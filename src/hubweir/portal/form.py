@@ -1,4 +1,4 @@
-"""What a form sent: fields by name, each once. Read strictly, since anybody may send anything."""
+"""The fields that a form sent: by name, each once. Read strictly, since anybody may send anything."""
 
 from __future__ import annotations
 

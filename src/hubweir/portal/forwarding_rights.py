@@ -1,4 +1,4 @@
-"""Whether a session may have an entity forward: it must manage the destination, too, as over HTTP.
+"""Checks that a session may have an entity forward: it must manage the destination, too, as over HTTP.
 
 The profiles `development` and `official-emulator` ask for nothing more: their clients have one key for all.
 """

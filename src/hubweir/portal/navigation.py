@@ -1,4 +1,4 @@
-"""What a person may go to: the pages of the namespace, and the tabs of an entity, as far as their rights go."""
+"""Lists where a person may go: the pages of the namespace, and the tabs of an entity, as far as their rights go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page says was done before it. An address carries the name of a notice, never its text."""
+"""Notices: a page says what was done before it. An address carries the name of a notice, never its text."""
 
 from __future__ import annotations
 

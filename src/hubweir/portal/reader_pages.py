@@ -1,4 +1,4 @@
-"""Who reads an event hub: each reader with its partition, group, owner level, and how many events it is behind.
+"""Pages of an event hub's readers: each with its partition, group, owner level, and how many events it is behind.
 
 A page asks about the partitions that it shows, and again every few seconds. The portal's own peeks are none of them.
 """

@@ -1,4 +1,4 @@
-"""What all processes of the service measure, for the pages that draw it: taken when somebody looks, and kept a moment.
+"""Samples of all processes of the service, for the pages that draw them: taken when somebody looks, and kept a moment.
 
 A scrape visits every entity. However many people look, one is made every KEPT_MS at most, and one at a time.
 """

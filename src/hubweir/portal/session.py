@@ -1,4 +1,4 @@
-"""Who is signed in: a cookie that any process of the service can check, because a rule's own key signs it.
+"""The session of a person who is signed in: a cookie that any process can check, because a rule's own key signs it.
 
     base64url(JSON of PortalSession) "." base64url(HMAC-SHA256(key of the rule, CONTEXT + the text before the dot))
 

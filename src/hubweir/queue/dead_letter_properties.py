@@ -1,4 +1,4 @@
-"""What dead-lettering says of a message in its application properties, and a message without it, to be sent again."""
+"""Application properties that dead-lettering adds to a message; they are left out when it is sent again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What time does in a fragment: locks end, scheduled messages become active, messages expire.
+"""Does what time brings to a fragment: locks end, scheduled messages become active, messages expire.
 
 One deadline stands for all of it (`next_ms`); what is due in one turn is bounded, and the rest has the next turn.
 """

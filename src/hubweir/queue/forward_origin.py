@@ -1,4 +1,4 @@
-"""What a message was first, before it was forwarded: its sequence number there, and how often it was forwarded since.
+"""The origin of a forwarded message: its sequence number where it was first, and how often it was forwarded since.
 
 Both stand in one number, in the column M_FIRST of a message's row, where a message that was sent here has the count
 that it got first: bit 62 says that it was forwarded; bits 59 to 61 are its hops; the rest is the sequence number, whose

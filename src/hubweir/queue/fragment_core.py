@@ -1,4 +1,4 @@
-"""What all parts of a fragment work on: its log, its state, its locks, and operations on their way to the log.
+"""The core that all parts of a fragment work on: its log, its state, its locks, and operations on their way to the log.
 
 Operations of one turn are gathered and appended as one run. What is on its way is marked in the rows, so that nobody
 settles or locks it again; it changes the state when it is visible, and a refused append takes the marks away.

@@ -1,4 +1,4 @@
-"""Who receives from a sub-queue of a fragment, in a session or without one."""
+"""A receiver of a sub-queue of a fragment, in a session or without one."""
 
 from __future__ import annotations
 

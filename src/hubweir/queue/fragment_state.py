@@ -1,4 +1,4 @@
-"""What a fragment's log says that there is: messages, what receivers changed of them, settings, sessions.
+"""The state of a fragment, as its log says it: messages, what receivers changed of them, settings, sessions.
 
 `apply_run` is the only place where that changes, for a run that has just become visible and for one of a replay alike;
 so a state is a function of the log. Marks and locks, which no log holds, are kept in the same rows by fragment.py, and

@@ -1,4 +1,4 @@
-"""How the state of a log's owner comes back: from the newest snapshot, and what the log holds behind it."""
+"""Restores the state of a log's owner: from the newest snapshot, and what the log holds behind it."""
 
 from __future__ import annotations
 

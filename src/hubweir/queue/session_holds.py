@@ -1,4 +1,4 @@
-"""Who holds which message session: accepted, renewed, lost, and those who wait for the next free one.
+"""The holders of message sessions: accepted, renewed, lost, and those who wait for the next free one.
 
 A session is held for the lock duration from when it was granted or renewed, on the monotonic clock. Messages that are
 locked in it are locked as long as it is held; then they are active again, delivered once more than before.

@@ -1,4 +1,4 @@
-"""How a receiver settles locked messages: the outcome, what it says besides, and how each token is answered."""
+"""The ways to settle locked messages: the outcome, what the receiver says besides, and how each token is answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fragment does for its log now and then: snapshots, trimming, and moving messages that stay long.
+"""Maintains a fragment's log now and then: snapshots, trimming, and moving messages that stay long.
 
 The log's prefix goes as far as no message that is there lies in it and two snapshots cover it. A message that stays
 long would keep all that was appended behind it: when the log is many times larger than its messages, the oldest of them

@@ -1,4 +1,4 @@
-"""Which event loop a process runs on: uvloop where it is wanted and installed, else asyncio's own."""
+"""Chooses the event loop that a process runs on: uvloop where it is wanted and installed, else asyncio's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a process answers, and follows the keeper: asked again and again, and told with it how the others are.
+"""Asks again and again whether a process answers and follows the keeper, and tells it how the others are.
 
 One that says nothing for long is stalled. One that answers, takes clients and does not have the newest catalogs goes by
 rights that may be over; it is lost, too. Both are counted in questions, not in time: whoever asks may have been stopped

@@ -1,4 +1,4 @@
-"""How many lines of one kind the log takes in a minute. The rest is counted, and its number is told when it ends.
+"""Limits the lines of one kind that the log takes in a minute. The rest is counted, and its number is told at the end.
 
 So whoever is refused all the time, or a disk that is slow at every sync, hides no other line and fills no disk. A kind
 here is whatever the caller takes for one: a key with few values.

@@ -1,4 +1,4 @@
-"""What peers of a service connect to: its ports, each of which speaks AMQP and HTTP, with TLS and without."""
+"""The ports that peers of a service connect to, each of which speaks AMQP and HTTP, with TLS and without."""
 
 from __future__ import annotations
 

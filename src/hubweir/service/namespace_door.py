@@ -1,4 +1,4 @@
-"""What the keeper of the catalogs answers other processes about namespaces: which there are, made, deleted.
+"""The keeper's answers to other processes about namespaces: which there are, made, deleted.
 
 A process follows the list over the stream on which it follows catalogs, and is waited for in the same way.
 """

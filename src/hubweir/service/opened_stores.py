@@ -1,4 +1,4 @@
-"""Which messaging stores are served whole: their broker is up, and was told to open their logs, and answered for each.
+"""Knows which messaging stores are served whole: the broker is up, was told to open its logs, and answered for each.
 
 Whoever has logs opened notes when it begins and when it is done; when a broker came or went in between, that was the
 opening of another life. Nothing is kept: after a crash the next keeper has all logs opened.

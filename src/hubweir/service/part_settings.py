@@ -1,4 +1,4 @@
-"""What the settings of a service say to each of its parts: logs, capture, gateways."""
+"""Translates the settings of a service for each of its parts: logs, capture, gateways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker process itself answers its supervisor and the others (broker/commands/broker_process.py)."""
+"""A broker process's own answers to its supervisor and to the others (broker/commands/broker_process.py)."""
 
 from __future__ import annotations
 

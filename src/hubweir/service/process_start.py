@@ -1,4 +1,4 @@
-"""What a supervisor tells a broker process at its start, over standard input: one JSON document.
+"""The start of a broker process, as its supervisor tells it over standard input: one JSON document.
 
 Keys of namespaces are in it, so it is neither an argument nor a file (both can be read by others).
 """

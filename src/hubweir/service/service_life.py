@@ -1,4 +1,4 @@
-"""What the log is told of the life of a service: its start, when it takes clients, and its end."""
+"""Lines of the log about the life of a service: its start, when it takes clients, and its end."""
 
 from __future__ import annotations
 

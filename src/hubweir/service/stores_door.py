@@ -1,4 +1,4 @@
-"""What one process with several messaging stores answers where others ask their supervisor: how it is, and marks."""
+"""Answers of one process with several messaging stores to what others ask their supervisor: how it is, and marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a supervisor answers broker processes: as the keeper of the catalogs, and about the processes themselves."""
+"""A supervisor's answers to broker processes: as the keeper of the catalogs, and about the processes themselves."""
 
 from __future__ import annotations
 

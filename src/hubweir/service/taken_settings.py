@@ -1,4 +1,4 @@
-"""What of a served namespace changes when settings are read anew, and what has to wait for the next start.
+"""The settings of a served namespace that change when they are read anew, and those that wait for the next start.
 
 Name, profile, host names and which namespace is the default one are what connections and processes were told: they
 stay. The root rule's key, units and the entities of a Config.json change at once.

@@ -1,4 +1,4 @@
-"""What the processes of a service tell one another of their alarms: with each heartbeat, through the supervisor."""
+"""Alarms that the processes of a service tell one another: with each heartbeat, through the supervisor."""
 
 from __future__ import annotations
 

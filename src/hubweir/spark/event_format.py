@@ -1,4 +1,4 @@
-"""What the formats whose rows are events have in common: the schema, and which of its columns a reader wants.
+"""The common part of the formats whose rows are events: the schema, and which of its columns a reader wants.
 
 Formats are pickled by name, so workers need the hubweir package.
 """

@@ -1,4 +1,4 @@
-"""What tests are made of: a simulated world, and whole namespaces to start in your own tests.
+"""Tools for tests: a simulated world, and whole namespaces to start in your own tests.
 
 memory_files.py is a disk that tears, loses and fills up by a seed; simulated_env.py an Env with virtual time and a
 seeded order. Both obey the interfaces of hubweir.env, so code under test does not know. replicated_log.py is a second

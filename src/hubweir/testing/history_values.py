@@ -1,4 +1,4 @@
-"""What the checkers of histories know: messages, their locks, settlements, and who holds a session."""
+"""Values that the checkers of histories know: messages, their locks, settlements, and who holds a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What writers were told and what readers saw, and a linear check that both agree (T15, the log's checker).
+"""The history of a log, as writers were told and readers saw it, and a linear check that both agree (T15).
 
 Every event's body says who wrote it, in which batch, and which of how many in it; a checksum at its end. One writer
 sends to one partition over one link at a time, with rising batch numbers, and never sends a batch twice.

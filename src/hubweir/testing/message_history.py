@@ -1,4 +1,4 @@
-"""What clients of a queue or a subscription sent, got, settled and were told; and what cannot be true of it (T15).
+"""The history of a queue or a subscription, as its clients saw it; and what cannot be true of it (T15).
 
 A history is told everything in the order in which clients see it, one call an observation, each in constant time but
 for the logarithm of a session's size. `Violation` is raised by the first observation that breaks a promise:

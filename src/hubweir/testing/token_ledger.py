@@ -1,4 +1,4 @@
-"""Where tokens may be that transactions move from entity to entity; and what cannot be true of them (P12).
+"""The ledger of tokens that transactions move from entity to entity: where each may be, and what cannot be true (P12).
 
 A token is a message that says which move brought it where it is. A move completes some tokens where they are, and sends
 each on; all of that in one transaction. Whatever ends meanwhile, each token is in one place, there is no other copy of

@@ -1,4 +1,4 @@
-"""What filters and actions see of a message: its properties, never its body.
+"""A message as filters and actions see it: its properties, never its body.
 
 FilteredMessage is all that they ask for. EncodedMessage answers it for a message as it lies in memory, and decodes a
 section when the first of its properties is asked for. Names of properties are compared folded: case does not count.

@@ -1,4 +1,4 @@
-"""What a topic's log says that there is: messages that are to be copied, and each subscription with what it has.
+"""The state of a topic, as its log says it: messages that are to be copied, and each subscription with what it has.
 
 `apply_run` takes in a run that has just become visible, or one of a replay. Of a run that holds nothing but what one
 fragment appended for itself, the fragment takes in its own operations; so live, only chains of the topic come here.

@@ -1,4 +1,4 @@
-"""What a controller sends to a coordinator: declare and discharge, each the value of a message (part 4, section 4.5).
+"""Requests of a controller to a coordinator: declare and discharge, each the value of a message (part 4, section 4.5).
 
 A declare is answered with the state Declared. A discharge is answered accepted when the transaction ended as it asks,
 and else rejected.

@@ -1,4 +1,4 @@
-"""What a flow in usual form says, from its row: as many attributes of Flow as anybody here asks for.
+"""A flow in usual form, read from its row: as many attributes of Flow as anybody here asks for.
 
 Receivers of many links grant credit in each turn; a whole performative for each would cost ten times as much.
 """

@@ -1,4 +1,4 @@
-"""What the tables of the protocol's states are made of."""
+"""The base class of states, and of the steps between them, in the tables of the protocol."""
 
 from __future__ import annotations
 

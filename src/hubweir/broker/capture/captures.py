@@ -1,4 +1,4 @@
-"""What the captures of a broker share, and how far behind all of them are."""
+"""The captures of one broker: the tools that they share, and how far behind all of them are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gateway may ask of a broker, and what comes back: the same in one process and over a socket. Floor: servers.
+"""Commands of gateways to brokers, and answers: the same in one process and over a socket. Floor: servers.
 
 command.py declares: each class says its number, which answers it has and what it costs, and wire.py, the limits of both
 ends and the broker's dispatch follow from that. Then a page a subject: process.py (refusals, counters), status.py,

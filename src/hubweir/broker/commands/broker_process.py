@@ -1,4 +1,4 @@
-"""What concerns whole broker processes, and not one of their brokers.
+"""Commands about whole broker processes, and not about one of their brokers.
 
 A supervisor asks a process whether it lives, to take clients in, to let them go, and to go by other settings. A process
 asks the supervisor which processes there are, and hands it the faults that a user orders for a test. It asks another

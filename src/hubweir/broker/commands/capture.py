@@ -1,4 +1,4 @@
-"""How far capture of a partition is. Capture is switched and changed with its partition (partition.py)."""
+"""The progress of a partition's capture. Capture is switched and changed with its partition (partition.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process says to the keeper of the catalogs, and hears of it: copies followed, changes asked for, units lent.
+"""Commands to the keeper of the catalogs, and its answers: copies followed, changes asked for, units lent.
 
 The keeper is in one process, which alone changes catalogs; every other one follows each namespace that it serves
 (gateway/keeper/). Changes travel as values (namespace/change_forms.py), are judged by the keeper when their turn comes,

@@ -1,4 +1,4 @@
-"""What concerns a whole broker or a whole gateway process: refusals, ends, caps, counters."""
+"""Commands and answers about a whole broker or a whole gateway process: refusals, ends, caps, counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the portals of several processes tell one another of those who sign in, through the supervisor.
+"""Commands by which the portals of several processes tell one another of sign-ins, through the supervisor.
 
 A peer that fails at one process waits at all, and a session that somebody signed out of is over at all. Keys and
 sessions do not travel: a peer is an address, a session the hash of its nonce. (auth/sign_in_ledger.py)

@@ -1,4 +1,4 @@
-"""How a broker is: the logs that it has open, who reads them, and the alarms that stand in its process."""
+"""The status of a broker: the logs that it has open, who reads them, and the alarms that stand in its process."""
 
 from __future__ import annotations
 

@@ -20,9 +20,8 @@ holds what the connection may do, connection_lines.py tells the log of it, told_
 put_token_rate.py limits its tokens, connection_deadlines.py its time.
 
 A reader's attach is reader_attach.py; held_run.py is what it has read, outgoing_events.py and run_cursor.py write its
-events,
-runtime_metrics.py what it asked to be told, turn_share.py shares a turn among links, egress_pacer.py paces one.
-Publishers with numbers are numbered_publisher_node.py; outcomes are gathered in delivery_ranges.py. Requests are
-request_node.py, answered over reply_node.py, in the forms of management_forms.py, capture_forms.py and
-rule_requests.py; those about broker processes are broker_requests.py.
+events, runtime_metrics.py encodes how far its partition reaches, turn_share.py shares a turn among links,
+egress_pacer.py paces one. Publishers with numbers are numbered_publisher_node.py; outcomes are gathered in
+delivery_ranges.py. Requests are request_node.py, answered over reply_node.py, in the forms of management_forms.py,
+capture_forms.py and rule_requests.py; those about broker processes are broker_requests.py.
 """

@@ -1,4 +1,4 @@
-"""By when a request to a management node is to be answered, as its client says.
+"""The time by which a request to a management node is to be answered, as its client says.
 
 A client that waits no longer than it said gets an answer in that time: what it asked for, or that the outcome is not
 known. It may then ask again over the same link. Two names are in use; Go writes a ulong. 0 is no time at all: Python

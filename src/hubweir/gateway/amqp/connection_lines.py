@@ -1,4 +1,4 @@
-"""What the log is told of one connection: a line when it opens, one when it ends, with what happened on it meanwhile.
+"""Lines of the log about one connection: one when it opens, one when it ends, with what happened on it meanwhile.
 
 It counts by turns and links, never by events: what came, once a turn; what went out, when its link ends.
 """

@@ -1,4 +1,4 @@
-"""Which of several parts of a receiver's link is asked for messages: one for each fragment of the entity.
+"""Chooses which part of a receiver's link is asked for messages: there is one for each fragment of the entity.
 
 One at a time looks for what is there. As long as it finds some it may look again, for STAY_MS; then they go on in turn
 from behind it. Those that found nothing wait, while the others look. A part that waits asks for its share of what is

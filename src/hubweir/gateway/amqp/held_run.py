@@ -1,4 +1,4 @@
-"""What one reader's link has read and not sent: a run, and where in it to go on.
+"""The run that one reader's link has read and not sent, and the place in it where to go on.
 
 A run lies in memory until it is sent, so it is dropped where that takes too long, and read again from where it stopped
 (turn_share.py, gateway/held_runs.py).

@@ -1,4 +1,4 @@
-"""What one request to a management node asks of the fragments of its entity; then the request is answered, or refused.
+"""Asks the fragments of an entity for one request to a management node; then the request is answered, or refused.
 
 A request is about one fragment, about several at once, or about one after the other until it has enough. Its client may
 say how long it waits: when that time ends first, it is told so, and what comes then is told to nobody.

@@ -1,4 +1,4 @@
-"""What requests to a queue's management node ask, and what their answers hold: AMQP maps in and out.
+"""Requests to a queue's management node and their answers: AMQP maps in and out.
 
 Clients are particular about types: keys are strings, numbers and times come in arrays of one type, tokens are uuids in
 RFC order.

@@ -1,4 +1,4 @@
-"""What one open transaction has gathered (transactions.py): of each log what is done in it, and who declared it."""
+"""One open transaction (transactions.py): what is done in it, log by log, and who declared it."""
 
 from __future__ import annotations
 

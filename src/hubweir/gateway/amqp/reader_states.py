@@ -1,4 +1,4 @@
-"""What a reader's link waits for, and the steps between. The table is the documentation.
+"""The states of a reader's link and the steps between them. The table is the documentation.
 
 While a link waits for an answer of its broker or for an event of the engine, it reads nothing and sends nothing; what
 it waits for makes it go on. A run may be held in any of these states but the first, or none (held_run.py).

@@ -1,4 +1,4 @@
-"""What a receiver said about its messages, as settlements of a fragment, and what it hears of each.
+"""Translates what a receiver said about its messages into settlements of a fragment, and their answers back.
 
 | receiver's state                    | settlement  | answer, when it is done |
 |-------------------------------------|-------------|-------------------------|

@@ -1,4 +1,4 @@
-"""What the receivers of one connection settled in a turn, for the brokers: one command a fragment and settlement.
+"""Gathers what the receivers of one connection settle in a turn: one command for each fragment and settlement.
 
 A connection may have hundreds of links, each of which settles a message or two in a turn; their tokens go together, so
 that the fragment looks them up, marks and logs them at once. When all of it is done, the links of a session hear it

@@ -16,7 +16,6 @@ gateway/management_view.py and gateway/catalog_keeper.py. Errors become answers 
 health.py needs no token, status_page.py and testcontrol.py one that may manage, purged_hub.py one that may manage the
 hub, namespaces.py one of the default namespace. metrics_page.py is /metrics, written by open_metrics.py.
 
-Values of a request and its answer
-are exchange.py, an event as bytes event_message.py, a send that waits for its broker pending_send.py; bodies are read
-strictly, by body_json.py, batch_json.py and strict_xml.py.
+Values of a request and its answer are exchange.py, an event as bytes is event_message.py, a send that waits for its
+broker is pending_send.py; bodies are read strictly, by body_json.py, batch_json.py and strict_xml.py.
 """

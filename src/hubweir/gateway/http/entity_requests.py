@@ -1,4 +1,4 @@
-"""What requests on entities have in common: the body of a PUT, its condition, pages of lists, addresses of entries."""
+"""The common parts of requests on entities: the body of a PUT, its condition, pages of lists, addresses of entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether who sets a destination of forwarding may: a second token in a header says so, of the destination.
+"""Checks the right to set a destination of forwarding: a second token in a header proves it, for the destination.
 
 The profiles `development` and `official-emulator` ask for none, and look at none: their clients have one key for all.
 """

@@ -1,4 +1,4 @@
-"""What a gateway asks of whoever keeps its namespace's catalog, in this process or in another one.
+"""The keeper of a namespace's catalog as a gateway asks it, in this process or in another one: an interface.
 
 Changes of descriptions and of authorization rules that may have to travel are given as `partial` of a function of
 namespace/change_forms.py. Every on_done is called once, on the loop.

@@ -1,4 +1,4 @@
-"""What all processes see of the use of an entity, each by itself (gateway/entity_uses.py): asked when it matters.
+"""Asks all processes, when it matters, which uses of an entity each of them saw by itself (gateway/entity_uses.py).
 
 The keeper's process asks before it deletes what nobody used for long. A process that is lost takes what it saw with it:
 everything counts as used at that moment. One that does not answer keeps the entity alive, until it is asked again.

@@ -1,4 +1,4 @@
-"""What the doors of all rooms share: borrowed buffers, tables, and an `out` that grows at its end."""
+"""The common part of all doors: borrowed buffers, tables, and an `out` that grows at its end."""
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize

@@ -1,4 +1,4 @@
-"""What every twin asks of a call in plain Python: that ranges lie in buffers, and rows in tables."""
+"""Checks that every twin makes of a call, in plain Python: ranges lie in buffers, and rows in tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partition a row goes to, in plain Python: rows_by_partition."""
+"""Finds the partition that a row goes to, in plain Python: rows_by_partition."""
 
 from __future__ import annotations
 

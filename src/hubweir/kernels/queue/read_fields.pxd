@@ -1,4 +1,4 @@
-"""What a record says of its message, compiled. The twin is read_fields.py."""
+"""Reads what a record says of its message, compiled. The twin is read_fields.py."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 

@@ -1,4 +1,4 @@
-"""What a batch says of its messages, in plain Python: read_fields."""
+"""Reads what a batch says of its messages, in plain Python: read_fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store has on disk, and how it is found there again: blocking calls, in any thread. Floor: storage.
+"""Files of a store on disk, and how a start finds them again: blocking calls, in any thread. Floor: storage.
 
 Start with layout.py, the names of files and folders. files.py alone calls the operating system; read_only_files.py is a
 view of it that changes nothing. whole_file.py replaces small files as a whole: clock_file.py, format_file.py,

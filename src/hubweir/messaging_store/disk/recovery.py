@@ -1,4 +1,4 @@
-"""What a start makes of the files it finds in a log's folder (rule R10).
+"""Recovers a log from the files that a start finds in its folder (rule R10).
 
 1. Segments are put in order, lost ones among them (segment_order.py; damaged headers: segment_headers.py).
 2. Only the newest segment is scanned, from its last saved index entry on: every older one was whole and durable

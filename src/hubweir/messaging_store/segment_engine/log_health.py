@@ -1,4 +1,4 @@
-"""Whether one log takes appends, and why not. Used on the owner's loop only; nobody else changes it.
+"""The health of one log: whether it takes appends, and why not. Used on the owner's loop only; nobody else changes it.
 
 After a crash all of it is gone: who opens a log again finds out.
 """

@@ -1,4 +1,4 @@
-"""How a log goes on in a new segment: when, in whose place, what the new one begins with, and what becomes of the old.
+"""Rolls a log into a new segment: when, in whose place, what the new one begins with, and what becomes of the old.
 
 The new segment is made by a round (write_round.py), a start (open_log.py) or a repair (failed_sync.py); a worker thread
 then saves the old one's indexes and closes its file.

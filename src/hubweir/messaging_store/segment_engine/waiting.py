@@ -1,4 +1,4 @@
-"""What waits in one log: runs, for a round that writes them, and callers, for the sync of all that is visible now.
+"""Queues of one log: runs that wait for a round to write them, callers that wait for what is visible to be synced.
 
 Runs wait in the order of appends, counted in bytes, bounded. Nothing of them is in the file, so what is taken out and
 refused leaves nothing behind; but for those that were tried. Callers are snapshots and notes, which cover durable
