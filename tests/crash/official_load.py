@@ -28,6 +28,8 @@ PARTITIONS = 4
 KEYS = 5
 GO_ON_S = 90.0  # an official client may try a send for 60 s
 BETWEEN_S = 0.02
+# A message whose receiver's connection was lost comes again at the end of its lock: by default after a minute.
+LOCK = "PT10S"
 # Those of Event Hubs have a base of their own. A send in flight as its link is detached ends in one of them.
 CLIENT_ERRORS = (AzureError, EventHubError)
 
@@ -174,5 +176,5 @@ def create_hub(target: str, name: str) -> None:
 
 
 def create_queue(target: str, name: str) -> None:
-    members = {"EnablePartitioning": "true", "MaxDeliveryCount": "1000"}
+    members = {"EnablePartitioning": "true", "MaxDeliveryCount": "1000", "LockDuration": LOCK}
     Administration(ConnectionString.parse(target)).create(EntityType.QUEUE, name, members)
