@@ -4,19 +4,22 @@ They ask again and again whether a link, a token or an answer is there, and slee
 two looks; a link that closes waits for a thread that looks once a second whether it is to end. A sender that is opened,
 used and closed takes one second so, a receiver two, and some hundred tests have several of each. What the clients say
 does not depend on it, so these sleeps are short here. Pauses before a retry, time-outs and the times of empty frames
-stay as they are. With --all, and when the page of results is written, the clients wait as they were made.
+stay as they are. With --all, and when the page of results is written, the clients wait as they were made; so they do in
+crash tests, which count what clients try while a process is away.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
 
 LOOK_S = 0.005
+AS_MADE = Path(__file__).parent / "crash"
 # Methods that sleep between two looks, by module and class, below azure.eventhub and azure.servicebus.
 OF_BOTH = {
     "_pyamqp.client": {"AMQPClient": ("_keep_alive", "mgmt_request"), "SendClient": ("_send_message_impl",)},
@@ -75,16 +78,16 @@ def waiting_methods() -> Iterator[tuple[type, str]]:
                 yield from ((getattr(found, name), method) for name, methods in classes.items() for method in methods)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def impatient_clients(request: pytest.FixtureRequest) -> Iterator[None]:
     """Behind the collection, which imports the clients that tests use."""
     with pytest.MonkeyPatch.context() as patch:
-        if not are_as_made(request.config):
+        if not are_as_made(request.config, request.path):
             for owner, method in waiting_methods():
                 patch.setattr(owner, method, impatient(getattr(owner, method)))
         yield
 
 
-def are_as_made(config: pytest.Config) -> bool:
-    """Whether the clients of this run wait as they were made."""
-    return bool(config.getoption("--all") or config.getoption("--write-table"))
+def are_as_made(config: pytest.Config, file: Path) -> bool:
+    """Whether the clients of a file of tests wait as they were made."""
+    return bool(config.getoption("--all") or config.getoption("--write-table")) or AS_MADE in file.parents

@@ -12,7 +12,7 @@ import azure.servicebus.aio  # noqa: F401
 import pytest
 from azure.servicebus._pyamqp.client import AMQPClient
 
-from tests.impatient_clients import LOOK_S, WAITING, ShortSleeps, are_as_made, impatient, waiting_methods
+from tests.impatient_clients import AS_MADE, LOOK_S, WAITING, ShortSleeps, are_as_made, impatient, waiting_methods
 
 WAITS = """
 def makes(start):
@@ -54,7 +54,7 @@ def test_a_method_that_does_not_sleep_is_told() -> None:
         impatient(lambda: 1)
 
 
-def test_every_method_that_waits_is_there_and_waits_as_this_run_says(pytestconfig: pytest.Config) -> None:
+def test_every_method_that_waits_is_there_and_waits_as_this_run_says(request: pytest.FixtureRequest) -> None:
     """Those of modules that another file's tests import, too, when these are collected."""
     for package, modules in WAITING.items():
         for module in modules:
@@ -63,9 +63,17 @@ def test_every_method_that_waits_is_there_and_waits_as_this_run_says(pytestconfi
     assert len(methods) == 2 * 10 + 5 + 4
     for method in methods:
         impatient(method)
-    if are_as_made(pytestconfig):
+    if are_as_made(request.config, request.path):
         assert not any(isinstance(each, ShortSleeps) for method in methods for each in method.__globals__.values())
 
 
-def test_a_client_that_closes_is_not_kept_waiting(pytestconfig: pytest.Config) -> None:
-    assert isinstance(AMQPClient._keep_alive.__globals__["time"], ShortSleeps) is not are_as_made(pytestconfig)
+def test_a_client_that_closes_is_not_kept_waiting(request: pytest.FixtureRequest) -> None:
+    is_short = isinstance(AMQPClient._keep_alive.__globals__["time"], ShortSleeps)
+    assert is_short is not are_as_made(request.config, request.path)
+
+
+def test_the_clients_of_crash_tests_wait_as_they_were_made(request: pytest.FixtureRequest) -> None:
+    assert are_as_made(request.config, AS_MADE / "test_kill.py")
+    assert are_as_made(request.config, AS_MADE.parent / "conformance/test_ways.py") is bool(
+        request.config.getoption("--all") or request.config.getoption("--write-table")
+    )
