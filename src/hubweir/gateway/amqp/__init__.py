@@ -1,8 +1,9 @@
 """The AMQP door: one host for each connection, one node for each link. Floor: servers.
 
 Start with connection_host.py (engine events in, node calls out; connections.py makes one a peer), then node.py (what a
-node promises, and what it asks of its host). Tokens arrive at cbs_node.py, questions about entities at
-management_node.py, events at publisher_node.py; consumer_node.py delivers them, in the states of reader_states.py.
+node promises, and what it asks of its host). Tokens arrive at cbs_node.py, which limits their rate, questions about
+entities at management_node.py, events at publisher_node.py; consumer_node.py delivers them, in the states of
+reader_states.py.
 
 Links to queues are found by queue_nodes.py: queue_sender_node.py brings messages (what it shares with publishers is
 incoming_node.py), via_sender_node.py by way of another entity; queue_receiver_node.py gives them out. It has a
@@ -17,11 +18,11 @@ coordinator_node.py declares and discharges.
 
 namespace_choice.py finds the namespace of a connection, open_node.py the node behind an address. connection_claims.py
 holds what the connection may do, connection_lines.py tells the log of it, told_connection.py people who ask;
-put_token_rate.py limits its tokens, connection_deadlines.py its time.
+connection_deadlines.py limits its time.
 
 A reader's attach is reader_attach.py; held_run.py is what it has read, outgoing_events.py and run_cursor.py write its
 events, runtime_metrics.py encodes how far its partition reaches, turn_share.py shares a turn among links,
 egress_pacer.py paces one. Publishers with numbers are numbered_publisher_node.py; outcomes are gathered in
-delivery_ranges.py. Requests are request_node.py, answered over reply_node.py, in the forms of management_forms.py,
-capture_forms.py and rule_requests.py; those about broker processes are broker_requests.py.
+delivery_ranges.py. Requests and answers are request_node.py, in the forms of management_forms.py, capture_forms.py and
+rule_requests.py; those about broker processes are broker_requests.py.
 """

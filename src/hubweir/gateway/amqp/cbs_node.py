@@ -14,9 +14,9 @@ from hubweir.amqp.messaging.message import Message, ValueBody
 from hubweir.amqp.transport.receiver_link import ReceiverLink
 from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.node import NodeHost
-from hubweir.gateway.amqp.put_token_rate import PutTokenRate
 from hubweir.gateway.amqp.request_node import RequestNode, text_property
 from hubweir.gateway.refusals import What
+from hubweir.throughput_unit.token_bucket import TokenBucket
 
 PUT_TOKEN, DELETE_TOKEN = "put-token", "delete-token"
 ACCEPTED = 202
@@ -70,3 +70,22 @@ class CbsNode(RequestNode):
         if not isinstance(body, ValueBody) or not isinstance(body.value, str):
             raise ServiceError(ARGUMENT_ERROR, "The body of put-token must be one AMQP string, the token.")
         self.host.claims.put(body.value, audience)
+
+
+class PutTokenRate:
+    """Limits how fast one connection may put tokens: a burst, then so many a second. Late ones wait, none is refused.
+
+    One client puts one token for each partition that it reads, so the burst is generous; checking a signature costs
+    processor time, so the rest is slow. Times are milliseconds of the monotonic clock.
+    """
+
+    def __init__(self, burst: int, per_second: int, now_ms: int) -> None:
+        burst_ms = -(-burst * 1_000 // per_second)
+        self._bucket = TokenBucket(per_second, now_ms=now_ms, burst_ms=burst_ms)
+
+    def delay_ms(self, now_ms: int) -> int:
+        """Count a token and return 0, or count none and return how long to wait before asking again."""
+        wait_ms = self._bucket.wait_ms(1, now_ms)
+        if wait_ms == 0:
+            self._bucket.take(1)
+        return wait_ms

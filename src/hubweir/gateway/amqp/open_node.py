@@ -39,7 +39,7 @@ from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.numbered_publisher_node import NumberedPublisherNode, wants_numbers
 from hubweir.gateway.amqp.publisher_node import PublisherNode
 from hubweir.gateway.amqp.queue_nodes import queue_node
-from hubweir.gateway.amqp.reply_node import ReplyNode
+from hubweir.gateway.amqp.request_node import ReplyNode
 from hubweir.namespace.address import Address, not_found, parse_address
 from hubweir.namespace.availability import check_may_receive, check_may_send
 from hubweir.namespace.entity import Entity, of_kind

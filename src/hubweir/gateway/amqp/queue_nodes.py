@@ -25,7 +25,7 @@ from hubweir.gateway.amqp.message_management import MessageManagementNode
 from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.gateway.amqp.queue_sender_node import QueueSenderNode
-from hubweir.gateway.amqp.reply_node import ReplyNode
+from hubweir.gateway.amqp.request_node import ReplyNode
 from hubweir.gateway.amqp.session_filter import SessionWish, session_wish
 from hubweir.gateway.amqp.via_sender_node import ViaSenderNode
 from hubweir.gateway.destinations import Way

@@ -1,6 +1,6 @@
-"""Links on which requests come: a request is a message, its answer goes out on another link of the connection.
+"""Links on which requests come, and links on which their answers go out: both are messages.
 
-The half that $cbs and $management share: opening the message, settling its delivery, finding the link for the answer
+$cbs and $management share this half: opening the message, settling its delivery, finding the link for the answer
 (amqp/response_routes.py), the four properties of an answer, credit. What a request means is the subclass's. Requests
 that are not answered yet count in the connection's byte budget, so a peer cannot pile them up.
 
@@ -17,6 +17,7 @@ from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Rejected, Tr
 from hubweir.amqp.response_routes import correlation_of
 from hubweir.amqp.transport.events import DeliveriesReceived, OversizeReceived, TransactionalReceived
 from hubweir.amqp.transport.receiver_link import ReceiverLink
+from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.amqp.types.values import Int, Symbol
 from hubweir.errors import DECODE_ERROR, MESSAGE_TOO_LARGE, NOT_FOUND, NOT_IMPLEMENTED, DecodeError, ServiceError
 from hubweir.gateway.amqp.node import Node, NodeHost
@@ -162,6 +163,18 @@ class RequestNode(Node, ABC):
         room = max(1, self.host.link_settings.request_credit - self._unanswered)
         if self.link.credit <= room // 2:
             self.link.grant(room)
+
+
+class ReplyNode(Node):
+    """One link for answers, which wait in the connection's replies until the peer grants credit."""
+
+    link: SenderLink
+
+    def credit(self) -> None:
+        self.host.replies.on_credit(self.link)
+
+    def closed(self) -> None:
+        self.host.replies.forget(self.link)
 
 
 def text_property(message: Message, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""$cbs: tokens become claims; attacks on them get the contract's refusals. A positive control stands beside each."""
+"""$cbs: tokens become claims; attacks get the refusals that clients know. A positive control stands beside each."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.types.values import Symbol
 from hubweir.gateway.amqp.node import Node, attach_properties
-from hubweir.gateway.amqp.reply_node import ReplyNode
+from hubweir.gateway.amqp.request_node import ReplyNode
 from hubweir.gateway.amqp.tests.world import Peer, World
 
 

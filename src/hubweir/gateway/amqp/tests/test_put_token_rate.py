@@ -1,6 +1,6 @@
-"""put-token: a burst at once, then a steady rate."""
+"""The rate of put-token (cbs_node.py): a burst at once, then a steady rate."""
 
-from hubweir.gateway.amqp.put_token_rate import PutTokenRate
+from hubweir.gateway.amqp.cbs_node import PutTokenRate
 
 
 def test_a_burst_goes_through_at_once_and_the_next_waits() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hubweir.amqp.messaging.message import Message, Properties, encode_message
-from hubweir.gateway.amqp.request_node import REQUEST_LIMIT_BYTES, text_property
+from hubweir.gateway.amqp.request_node import REQUEST_LIMIT_BYTES, ReplyNode, text_property
 from hubweir.gateway.amqp.tests.world import Peer, World, status_of
 
 
@@ -95,3 +95,49 @@ def test_only_text_is_a_text_property() -> None:
     message = Message(application_properties={"text": "yes", "number": 7, "bytes": b"no"})
     assert [text_property(message, name) for name in ("text", "number", "bytes", "absent")] == ["yes", None, None, None]
     assert text_property(Message(), "text") is None
+
+
+def reply_nodes(peer: Peer) -> list[ReplyNode]:
+    return [node for node in peer.host.nodes if isinstance(node, ReplyNode)]
+
+
+@pytest.mark.parametrize("address", ["$cbs", "$management", "hub/$management"])
+def test_a_receiver_on_a_node_of_requests_gets_a_link_for_answers(peer: Peer, address: str) -> None:
+    link = peer.receiver(address)
+    assert peer.is_attached(link)
+    assert len(reply_nodes(peer)) == 1
+
+
+def test_a_link_for_answers_sends_nothing_of_its_own_accord(peer: Peer) -> None:
+    link = peer.receiver("$management", credit=100)
+    peer.run(5_000)
+    assert peer.received(link) == []
+
+
+def test_answers_wait_for_credit_and_come_in_their_order_as_far_as_it_goes(peer: Peer) -> None:
+    reply, ask = peer.receiver("$management"), peer.sender("$management")
+    for name in ("hub", "absent", "hub"):
+        ask.send(encode_message(request(name=name)), settled=True)
+    peer.run(200)
+    assert peer.received(reply) == []
+    codes = []
+    for _ in range(3):
+        reply.grant(1)
+        peer.run()
+        codes.append([(answer.application_properties or {})["status-code"] for answer in peer.received(reply)])
+    assert codes == [[200], [200, 404], [200, 404, 200]]
+
+
+def test_answers_go_with_their_link_and_the_next_link_starts_empty(peer: Peer) -> None:
+    reply, ask = peer.receiver("$management"), peer.sender("$management")
+    ask.send(encode_message(request()), settled=True)
+    peer.run(200)
+    reply.detach()
+    peer.run()
+    assert reply_nodes(peer) == []
+    later = peer.receiver("$management", credit=10)
+    peer.run(200)
+    assert peer.received(later) == []
+    ask.send(encode_message(request()), settled=True)
+    peer.run(200)
+    assert len(peer.received(later)) == 1
