@@ -107,14 +107,17 @@ def test_what_is_there_is_not_written_over_and_what_is_no_backup_is_refused(tmp_
         (tmp_path / name).mkdir()
     (tmp_path / "data" / "FORMAT").write_text("x")
     (tmp_path / "monday.partial" / "FORMAT").write_text("x")
+    (tmp_path / "file").write_text("no folder")
     for source, data, why in (
         ("data", "data", "is there already"),
+        ("data", "file", "is there already"),
         ("empty", "new", "is no backup"),
         ("monday.partial", "new", "did not end"),
     ):
         refused = restore(tmp_path / source, tmp_path / data)
         assert refused.exit_code == 1 and why in str(refused.exception)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "empty", "monday.partial"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "empty", "file", "monday.partial"]
+    assert (tmp_path / "file").read_text() == "no folder"
 
 
 def test_a_backup_gets_nothing_inside_it_and_a_mount_is_not_made_anew(

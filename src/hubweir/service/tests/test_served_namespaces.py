@@ -25,7 +25,7 @@ from hubweir.auth.shared_access_signature import make_token
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType, entity_of
 from hubweir.config.namespace_settings import said_namespaces
-from hubweir.config.settings import DEVELOPMENT_KEY, Settings
+from hubweir.config.settings import DEVELOPMENT_KEY, BadSetting, Settings
 from hubweir.drivers.tls import client_context
 from hubweir.errors import (
     ARGUMENT_ERROR,
@@ -249,6 +249,25 @@ def test_what_cannot_be_made_is_refused_with_the_way_out_and_leaves_nothing(
     assert (found.http, says in text) == (condition.http, True), text
     assert names(running) == ["hubweir", "first"]
     assert logs_in(Path(running.parts.settings.data) / "catalog") == catalogs
+
+
+def test_where_strangers_could_use_it_no_namespace_gets_the_development_key(
+    running: RunningNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a new one nor, by what its sources of settings say now, one that is there."""
+    admin, served = administration(running), running.parts.served_namespaces
+    said = said_namespaces(running.parts.settings)
+    monkeypatch.setattr(served, "_settings", replace(served._settings, host=("0.0.0.0",)))
+    found, text = refusal(admin.create_namespace, "exposed", key=DEVELOPMENT_KEY)
+    assert (found.http, "everybody knows the development key" in text) == (NOT_ALLOWED.http, True)
+    with pytest.raises(BadSetting, match="everybody knows the development key"):
+        running.run(served.take(said))
+    assert names(running) == ["hubweir"]
+    assert admin.create_namespace("own", key="a key of its own")["key"] == "a key of its own"
+    monkeypatch.setattr(served, "_settings", replace(served._settings, host=("127.0.0.1",)))
+    assert admin.create_namespace("local", key=DEVELOPMENT_KEY)["key"] == DEVELOPMENT_KEY, "the control"
+    running.run(served.take(said))
+    assert names(running) == ["hubweir", "own", "local"]
 
 
 def test_the_default_one_is_never_deleted(running: RunningNamespace) -> None:
