@@ -11,6 +11,7 @@ first scrape, behind some, and behind the last page.
 from __future__ import annotations
 
 import argparse
+import io
 import resource
 import socket
 import struct
@@ -22,6 +23,7 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlencode
 
+import fastavro
 from rich.console import Console
 
 from goals.figure import Figure
@@ -36,8 +38,8 @@ PATIENCE_S = 60.0
 SCRAPES = 5  # the first makes the heads of all lines, which are kept
 PAGES = (
     "", "event-hubs", "queues", "queues?search=queue-9", "entity/hub-1", "entity/queue-0", "readers/hub-1",
-    "events/hub-1", "messages/queue-0", "scale", "charts", "policies", "alarms", "connections",
-    "connections?page=200",
+    "events/hub-1", "events/hub-1?view=avro", "messages/queue-0", "scale", "charts", "policies", "alarms",
+    "connections", "connections?page=200",
 )  # fmt: skip
 _OPEN = b"\x00\x53\x10\xc0\x08\x01\xa1\x05bench"  # a performative with a container id and nothing else
 HELLO = b"AMQP\x00\x01\x00\x00" + struct.pack(">IBBH", 8 + len(_OPEN), 2, 0, 0) + _OPEN
@@ -67,6 +69,14 @@ class Visitor:
         answer.read()
         assert answer.status == 200, f"{page}: {answer.status}"
         return (time.perf_counter() - began_s) * 1_000
+
+
+def avro_file() -> bytes:
+    """A body for the view Avro: a hundred records."""
+    out, fields = io.BytesIO(), [{"name": "dish", "type": "string"}, {"name": "table", "type": "int"}]
+    schema = fastavro.parse_schema({"type": "record", "name": "Order", "fields": fields})
+    fastavro.writer(out, schema, [{"dish": "two teas", "table": number} for number in range(100)], codec="deflate")
+    return out.getvalue()
 
 
 def connect(server: ServerProcess, count: int, stack: ExitStack) -> None:
@@ -106,6 +116,8 @@ def main() -> None:
         stack.callback(server.stop)  # broker processes serve on when their supervisor is killed
         with closing(Scraper(server)) as maker:
             make_entities(maker, chosen.entities)
+            for partition in range(2):
+                maker.ask("POST", f"/hub-1/partitions/{partition}/messages", avro_file())
         connect(server, chosen.connections, stack)
         scraper = stack.enter_context(closing(Scraper(server)))
         before_mb = memory_mb(server)

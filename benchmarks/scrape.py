@@ -51,7 +51,7 @@ class Scraper:
     def close(self) -> None:
         self._connection.close()
 
-    def ask(self, method: str, path: str, body: str | None = None, accept: str = "*/*") -> str:
+    def ask(self, method: str, path: str, body: str | bytes | None = None, accept: str = "*/*") -> str:
         """The body of an answer, which must be a success."""
         self._connection.request(method, path, body, {"Authorization": self._token, "Accept": accept})
         answer = self._connection.getresponse()

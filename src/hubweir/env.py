@@ -46,7 +46,7 @@ class Lane(Enum):
     RECOVERY = "recovery"  # opening a log, and making it anew after a failed sync: reads a segment, so it takes long
     CAPTURE = "capture"  # captured files and their marks; may wait for a storage account
     REMOVALS = "removals"  # files that retention and deletions take away
-    PORTAL = "portal"  # what people wait for: loading the portal
+    PORTAL = "portal"  # what people wait for: loading the portal, bodies in Avro
     MAINTENANCE = "maintenance"  # what nobody waits for but its owner: snapshots, indexes, closing a log
 
 

@@ -10,13 +10,19 @@ from __future__ import annotations
 import logging
 import re
 import ssl
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
 
 from hubweir.gateway.http.tests.service import KEY, ROOT, Http, statuses
+from hubweir.portal import avro_reading, visit
+from hubweir.portal.avro_reading import AvroLimits
+from hubweir.portal.tests.avro_files import orders
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 
 HEAD_MS = 1_000
@@ -199,3 +205,38 @@ def test_87_and_88_no_line_of_the_log_is_forged_and_none_has_a_secret(
         assert secret not in caplog.text
     for record in caplog.records:
         assert not re.search(r"[\x00-\x1f\x7f]", record.getMessage().replace("\n", "", 0).partition("Traceback")[0])
+
+
+def test_while_avro_is_read_other_requests_are_answered(
+    namespace: RunningNamespace, http: Http, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reading process that answers only when it is told to stands for a body that takes as long as it may."""
+    program, told = tmp_path / "program.py", tmp_path / "told"
+    program.write_text(
+        "import os, sys, time\n"
+        f"while not os.path.exists({str(told)!r}): time.sleep(0.01)\n"
+        'said = b\'{"text": "read at last"}\'\n'
+        "sys.stdout.buffer.write(len(said).to_bytes(4) + said)\n"
+    )
+    monkeypatch.setattr(avro_reading, "PROGRAM", program)
+    monkeypatch.setattr(avro_reading, "LIMITS", AvroLimits(page_ms=100_000))
+    monkeypatch.setattr(visit, "ANSWER_S", 100)
+    begun, begin = threading.Event(), avro_reading._started
+
+    def started(*arguments: object) -> object:
+        begun.set()
+        return begin(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(avro_reading, "_started", started)
+    namespace.create_event_hub("avro")
+    assert http.call("POST", "/avro/messages", orders()).status == 201
+    cookie = session(http)
+    with ThreadPoolExecutor(1) as pool:
+        page = pool.submit(http.call, "GET", "/portal/events/avro?view=avro", auth=None, cookie=cookie)
+        try:
+            assert begun.wait(60)
+            assert asked(http, "/health") == 200 and asked(http, "/portal/events/avro", cookie=cookie) == 200
+            assert not page.done()
+        finally:
+            told.touch()
+        assert "read at last" in page.result(timeout=60).text

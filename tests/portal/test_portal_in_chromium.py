@@ -18,6 +18,9 @@ from hubweir.namespace.rights import Rights  # noqa: E402
 from hubweir.namespace.storage_settings import StorageSettings  # noqa: E402
 from hubweir.namespace.subscription_description import SubscriptionDescription  # noqa: E402
 from hubweir.namespace.topic_description import TopicDescription  # noqa: E402
+from hubweir.portal import avro_reading  # noqa: E402
+from hubweir.portal.avro_reading import AvroLimits  # noqa: E402
+from hubweir.portal.tests.avro_files import orders  # noqa: E402
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace  # noqa: E402
 from tests.portal.chromium import Person, chromium, running_chromium  # noqa: E402
 from tests.workers.notices import notice  # noqa: E402
@@ -33,13 +36,15 @@ PAGES = (
     "messages/kitchen?part=dead-letters", "send/orders", "send/kitchen", "readers/orders", "charts",
     "entity-charts/kitchen", "events/orders?follow=on", "entity/news/Subscriptions/all",
     "rules/news/Subscriptions/all", "rule/news/Subscriptions/all", "rule/news/Subscriptions/all?rule=$Default",
-    "messages/news/Subscriptions/all", "connections",
+    "messages/news/Subscriptions/all", "connections", "events/orders?view=avro",
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def namespace() -> Iterator[RunningNamespace]:
-    with running_namespace(stores=2) as namespace:
+    with pytest.MonkeyPatch.context() as patch, running_namespace(stores=2) as namespace:
+        # A machine under load needs many times the time that a page has.
+        patch.setattr(avro_reading, "LIMITS", AvroLimits(page_ms=100_000))
         namespace.create_event_hub("orders", partition_count=4, capture=CaptureDescription())
         namespace.create(QueueDescription("kitchen", storage=StorageSettings(is_partitioned=True)))
         namespace.create(TopicDescription("news"))
@@ -212,6 +217,29 @@ def test_events_are_followed_live_and_the_oldest_leave_the_page(person: Person, 
         producer.send_event(EventData("milk"))
     page.locator(".preview", has_text="milk").wait_for()
     assert [each.inner_text() for each in page.locator(".sequence").all()] == ["2"]
+
+
+def test_records_of_an_avro_body_are_read_when_somebody_picks_that_view(
+    person: Person, namespace: RunningNamespace
+) -> None:
+    from azure.eventhub import EventData, EventHubProducerClient
+
+    namespace.create_event_hub("avro", partition_count=1)
+    connection = namespace.connection_string()
+    with EventHubProducerClient.from_connection_string(connection, eventhub_name="avro") as producer:
+        producer.send_batch([EventData(orders("deflate")), EventData(b"\xc3\x01" + bytes(8) + b"tea")])
+    person.sign_in(KEY)
+    page = person.open("events/avro")
+    page.locator("summary").first.click()
+    assert "An Avro file: choose the view Avro" in text(person)
+    page.select_option("#view", "avro")
+    person.press("Peek")
+    page.locator(".preview", has_text='"dish": "tea"').wait_for()
+    page.locator("summary").first.click()
+    assert '"table": 7\n}\n{\n  "dish": "café"' in page.get_by_label("Body", exact=True).first.inner_text()
+    assert "Records of the schema record shop.Order, codec deflate." in text(person)
+    page.locator("summary").nth(1).click()
+    assert "whose fingerprint (CRC-64-AVRO) is 0000000000000000." in text(person)
 
 
 def test_a_body_is_downloaded_as_it_was_sent(person: Person, namespace: RunningNamespace) -> None:

@@ -92,6 +92,7 @@ SECONDS = {
     "src/hubweir/gateway/http/tests/test_purged_hub.py": 18,
     "src/hubweir/cli/tests/test_store_backup.py": 18,
     "src/hubweir/service/tests/test_running_settings.py": 16,
+    "src/hubweir/portal/tests/test_avro_reading.py": 20,
     "src/hubweir/portal/tests/test_sign_in.py": 15,
     "tests/conformance/test_proton_transactions.py": 15,
     "tests/models/test_play_peek_lock.py": 15,

@@ -15,7 +15,9 @@ what pages are called, notices.py what was done before, paging.py how long lists
 are people's words for numbers and rules.
 
 What entities hold: event_explorer.py on event_peek.py, message_explorer.py on message_peek.py and message_receive.py,
-shown by shown_message.py, given as files by downloads.py, within the memory that held_room.py counts; sending.py sends.
+shown by shown_page.py on shown_message.py, given as files by downloads.py, within the memory that held_room.py counts;
+sending.py sends. A process of its own reads bodies in Avro: avro_reading.py starts it, avro_program.py is its program;
+what a body says of its schema is avro_body.py.
 Who reads is reader_pages.py, who is connected connection_pages.py; what a subscription takes is
 subscription_rule_pages.py on subscription_rule_form.py; chart_pages.py draws what service_samples.py asks all
 processes.

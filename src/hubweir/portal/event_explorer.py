@@ -6,7 +6,6 @@ that cannot keep up with its partition passes events by, and says how many.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +20,8 @@ from hubweir.portal.form import Form
 from hubweir.portal.form_fields import sequence_number
 from hubweir.portal.held_room import held_room
 from hubweir.portal.quantities import read_time_ms
-from hubweir.portal.shown_message import VIEWS, ShownMessage, body_limit, shown_message
+from hubweir.portal.shown_message import VIEWS, ShownMessage
+from hubweir.portal.shown_page import shown_messages
 from hubweir.portal.visit import Visit
 
 STARTS = (
@@ -51,7 +51,7 @@ async def events(visit: Visit) -> Response:
     try:
         async with held_room(visit, PEEK_BYTES):
             peeked = await peek_asked(visit, hub.name, asked)
-            found = await _shown(peeked, asked["view"])
+            found = await _shown(visit, peeked, asked["view"])
             if visit.query.get("follow"):
                 follow_from = await _behind(visit, hub.name, asked["partition"], peeked)
     except ServiceError as refusal:
@@ -85,7 +85,7 @@ async def follow(visit: Visit) -> Response:
     place = visit.gateway.directory.partition(hub.name, asked["partition"])
     async with held_room(visit, PEEK_BYTES):
         peeked = await peek_events(visit, place, position, FOLLOW_COUNT)
-        found = await _shown(peeked, asked["view"])
+        found = await _shown(visit, peeked, asked["view"])
         follow_from = peeked[-1].sequence_number + 1 if peeked else first + skipped
         return visit.show(
             "_followed.html", entity=hub, asked=asked, events=found, skipped=skipped, follow_from=follow_from
@@ -110,13 +110,9 @@ async def peek_asked(visit: Visit, hub: str, asked: Form) -> list[PeekedEvent]:
     return await peek_events(visit, place, position, count)
 
 
-async def _shown(events: Sequence[PeekedEvent], view: str) -> list[ShownEvent]:
-    """As a page shows them. To indent JSON takes milliseconds an event: the loop has its turns in between."""
-    shown, limit = [], body_limit(len(events))
-    for event in events:
-        shown.append(ShownEvent(event, shown_message(event.data, view, limit)))
-        await asyncio.sleep(0)
-    return shown
+async def _shown(visit: Visit, events: Sequence[PeekedEvent], view: str) -> list[ShownEvent]:
+    messages = await shown_messages(visit, [event.data for event in events], view)
+    return [ShownEvent(event, message) for event, message in zip(events, messages, strict=True)]
 
 
 async def _info(visit: Visit, hub: str, partition_id: str) -> PartitionInfo:

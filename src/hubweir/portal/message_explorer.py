@@ -5,8 +5,6 @@ To peek locks and counts nothing. Whatever takes messages away does so with a bo
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hubweir.amqp.messaging.message import Message, decode_message
@@ -24,7 +22,8 @@ from hubweir.portal.held_room import held_room
 from hubweir.portal.message_peek import PEEK_BYTES, PeekedMessage, peek_messages
 from hubweir.portal.message_receive import ask, locked_messages, settle
 from hubweir.portal.sending import enqueue_again
-from hubweir.portal.shown_message import VIEWS, ShownMessage, body_limit, shown_message
+from hubweir.portal.shown_message import VIEWS, ShownMessage
+from hubweir.portal.shown_page import shown_messages
 from hubweir.portal.visit import Visit
 from hubweir.queue.dead_letter_properties import sent_again
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
@@ -170,7 +169,8 @@ async def _show(visit: Visit, problem: ServiceError | None) -> Response:
     else:
         async with held_room(visit, PEEK_BYTES):
             found = await peek_messages(visit, fragments, sub_queue, from_number, PEEK_COUNT)
-            shown = await _shown(found, view)
+            read = await shown_messages(visit, [peeked.data for peeked in found], view)
+            shown = [ShownPeek(peeked, message) for peeked, message in zip(found, read, strict=True)]
     return visit.show_form(
         "messages.html",
         problem,
@@ -185,12 +185,3 @@ async def _show(visit: Visit, problem: ServiceError | None) -> Response:
         may_send=visit.may(Rights.SEND, entity.description.parent or entity.name),
         is_subscription=entity.kind is EntityKind.SUBSCRIPTION,
     )
-
-
-async def _shown(found: Sequence[PeekedMessage], view: str) -> list[ShownPeek]:
-    """As a page shows them. To indent JSON takes milliseconds a message: the loop has its turns in between."""
-    shown, limit = [], body_limit(len(found))
-    for peeked in found:
-        shown.append(ShownPeek(peeked, shown_message(peeked.data, view, limit)))
-        await asyncio.sleep(0)
-    return shown

@@ -2,19 +2,20 @@
 
 A page shows a part of what is large, so that nobody makes a large page by what they send: of a body some KB, of JSON
 that is indented at most twice as many characters, of properties so many that they are 8 KB. What is no legal AMQP is
-shown as bytes.
+shown as bytes. A file of Avro was read before, by a process of its own (avro_reading.py).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hubweir.amqp.messaging.message import DataBody, Message, SequenceBody, ValueBody, decode_message
 from hubweir.errors import DecodeError
 from hubweir.namespace.strict_json import IllegalJson, read_json
+from hubweir.portal.avro_body import AvroText, is_avro_file, missing_schema
 
 BODY_LIMIT_BYTES = 16 * 1024
 HEX_LIMIT_BYTES = 2 * 1024
@@ -23,7 +24,8 @@ PREVIEW_CHARACTERS = 120
 PROPERTY_COUNT, PROPERTIES_CHARACTERS = 100, 8_192
 # Bodies of one page together, as bytes. One message alone is shown as far as BODY_LIMIT_BYTES.
 PAGE_BODIES_BYTES = 512 * 1024
-VIEWS = (("auto", "Automatic"), ("json", "JSON"), ("text", "Text"), ("hex", "Hex"))
+AVRO = "avro"
+VIEWS = (("auto", "Automatic"), ("json", "JSON"), ("text", "Text"), (AVRO, "Avro"), ("hex", "Hex"))
 _HEX_COLUMNS = 16
 _INDENTED = json.JSONEncoder(indent=2, ensure_ascii=False)
 Rows = Sequence[tuple[str, str]]
@@ -31,12 +33,13 @@ Rows = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ShownBody:
-    """text: as far as it is shown. view: how. is_cut: there is more."""
+    """text: as far as it is shown. view: how. is_cut: there is more. note: what a person should know of it; or ""."""
 
     text: str
     view: str
     size_bytes: int
     is_cut: bool
+    note: str = ""
 
     @property
     def preview(self) -> str:
@@ -59,14 +62,50 @@ def body_limit(count: int) -> int:
     return min(BODY_LIMIT_BYTES, PAGE_BODIES_BYTES // max(1, count))
 
 
-def shown_message(data: bytes | memoryview, view: str = "auto", limit: int = BODY_LIMIT_BYTES) -> ShownMessage:
-    """An encoded message. view: one of VIEWS. limit: of the bytes of its body."""
+def shown_message(
+    data: bytes | memoryview, view: str = "auto", limit: int = BODY_LIMIT_BYTES, avro: AvroText | None = None
+) -> ShownMessage:
+    """An encoded message. view: one of VIEWS. limit: of the bytes of its body.
+
+    avro: what its body holds; None: that is no Avro file, or nobody asked for its records.
+    """
     try:
         message = decode_message(data)
     except DecodeError:
         return ShownMessage(shown_body(bytes(data), "hex"), (), ())
-    body = shown_body(body_of(message), view, limit)
+    found = body_of(message)
+    if view == AVRO:
+        kind = "" if message.properties is None else str(message.properties.content_type or "")
+        body = _shown_file(found, avro) if avro else _without_schema(found, kind, limit)
+    else:
+        body = shown_body(found, view, limit)
+        if view == "auto" and is_avro_file(found):
+            body = replace(body, note="An Avro file: choose the view Avro to read its records.")
     return ShownMessage(body, _rows(message.application_properties), _system(message))
+
+
+def encoded_body(data: bytes | memoryview) -> bytes:
+    """The body of an encoded message; of what is no legal AMQP, nothing."""
+    try:
+        return body_of(decode_message(data))
+    except DecodeError:
+        return b""
+
+
+def _shown_file(data: bytes, avro: AvroText) -> ShownBody:
+    """Records of an Avro file; when there is none that could be read, its bytes."""
+    origin = f"Records of the schema {avro.schema}, codec {avro.codec}." if avro.schema else ""
+    problem = f"{'It goes no further' if avro.text else 'It is not read'}: {avro.problem}." if avro.problem else ""
+    if not avro.text and not problem:
+        origin += " It holds no record."
+    note = f"{origin} {problem}".strip()
+    if not avro.text:
+        return replace(shown_body(data, "hex"), note=note)
+    return ShownBody(avro.text, AVRO, len(data), avro.is_cut, note)
+
+
+def _without_schema(data: bytes, content_type: str, limit: int) -> ShownBody:
+    return replace(shown_body(data, "auto", limit), note=missing_schema(data, content_type))
 
 
 def shown_body(data: bytes, view: str, limit: int = BODY_LIMIT_BYTES) -> ShownBody:
