@@ -21,7 +21,8 @@ WORKERS_A_CORE = 2
 MOST_WORKERS = 8  # each collects all tests anew
 SLOWEST_SHOWN = 10
 VERBS = (
-    "demo", "test", "mutants", "bench", "serve", "hubweir", "python", "conformance", "campaign", "data", "release"
+    "demo", "test", "mutants", "bench", "serve", "hubweir", "python", "conformance", "campaign", "pictures", "data",
+    "release",
 )  # fmt: skip
 
 
@@ -55,6 +56,8 @@ def run(verb: str, rest: list[str], env: Environment) -> int:
         return finish(env, ["-m", "pytest", *in_workers(rest), folder, "--write-table", *rest])
     if verb == "mutants":
         return mutants(rest, env)
+    if verb == "pictures":
+        return pictures(env)
     if verb == "campaign":
         return campaign(rest, env)
     if verb == "bench":
@@ -170,6 +173,14 @@ def mutants(rest: list[str], env: Environment) -> int:
     tell_kernels(env)
     os.chdir(env.root)
     return finish(env, ["-m", "tests.mutants.hunt", *rest])
+
+
+def pictures(env: Environment) -> int:
+    """Make the pictures of docs/ anew, in the machine's Chromium."""
+    present(env, "tests/portal/pictures.py", "its pictures")
+    env.ensure(TEST)
+    os.chdir(env.root)
+    return finish(env, ["-m", "tests.portal.pictures"])
 
 
 def campaign(rest: list[str], env: Environment) -> int:

@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
         (["bench", "spine"], "no benchmark 'spine'; there are: none yet"),
         (["bench"], "bench NAME; there are: none yet"),
         (["data", "trains"], "data flights"),
+        (["pictures"], "does not have its pictures"),
         (["campaign"], "campaign spark"),
         (["campaign", "spark"], "does not have its tests"),
     ],

@@ -93,6 +93,7 @@ SECONDS = {
     "src/hubweir/cli/tests/test_store_backup.py": 18,
     "src/hubweir/service/tests/test_running_settings.py": 16,
     "src/hubweir/portal/tests/test_avro_reading.py": 20,
+    "tests/portal/test_pictures.py": 20,
     "src/hubweir/portal/tests/test_sign_in.py": 15,
     "tests/conformance/test_proton_transactions.py": 15,
     "tests/models/test_play_peek_lock.py": 15,
