@@ -251,6 +251,7 @@ class HostedFragment:
         # Clients match the phrase: with it they take the entity for absent, without it the service for broken.
         text = f"The messaging entity '{self._entity}' could not be found: it was deleted"
         self._end(ServiceError(NOT_FOUND, text))
+        self._let_go()
         on_idle()
 
     def stop(self, on_idle: Callable[[], None]) -> None:
@@ -298,6 +299,11 @@ class HostedFragment:
         self.transactions.stop()
         self.fragment.end(error)
         self._receivers.clear()
+
+    def _let_go(self) -> None:
+        """See Fragment.let_go."""
+        self.fragment.let_go()
+        del self.transactions
 
     def _close(self, receiver_id: int) -> None:
         opened = self._receivers.pop(receiver_id, None)

@@ -157,6 +157,10 @@ class HostedTopic(HostedFragment):
         self._topic.end(error)
         super()._end(error)
 
+    def _let_go(self) -> None:
+        self._topic.let_go()
+        del self.transactions
+
     def _end_subscription(self, subscription_id: str) -> None:
         subscription = self._subscriptions.pop(subscription_id, None)
         if subscription is not None:

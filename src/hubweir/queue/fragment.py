@@ -199,6 +199,14 @@ class Fragment:
         self._holds.end(error)
         self._forwarding.end_all(error)
 
+    def let_go(self) -> None:
+        """Behind `end`, of an entity that is gone: forget the parts that know it, so that it is freed at once.
+
+        Collections look at nothing old (drivers/garbage_collector.py): it would stay for as long as the process lives.
+        What is on its way still finds the parts that wait for it.
+        """
+        del self._intake, self.upkeep, self.transactions
+
     # Senders
 
     def enqueue(self, run: bytearray, messages: int, times: Times, on_done: OnDone[NumberRange]) -> None:

@@ -123,6 +123,12 @@ class TopicFragment:
         self._fan_out.end()
         self.own.end(error)
 
+    def let_go(self) -> None:
+        """As Fragment.let_go, of the topic alone."""
+        self.own.let_go()
+        self.own.core.other_bytes = None
+        del self._fan_out, self.upkeep
+
     # Turns
 
     def turn(self, times: Times) -> None:
