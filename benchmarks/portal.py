@@ -113,7 +113,6 @@ def main() -> None:
         ServerProcess(folder, arguments=arguments) as server,
         ExitStack() as stack,
     ):
-        stack.callback(server.stop)  # broker processes serve on when their supervisor is killed
         with closing(Scraper(server)) as maker:
             make_entities(maker, chosen.entities)
             for partition in range(2):

@@ -107,7 +107,6 @@ def main() -> None:
         ServerProcess(folder, arguments=("--brokers", str(chosen.brokers))) as server,
         ExitStack() as stack,
     ):
-        stack.callback(server.stop)  # broker processes serve on when their supervisor is killed
         scraper = stack.enter_context(closing(Scraper(server)))
         make_entities(scraper, chosen.entities)
         began_s = time.perf_counter()

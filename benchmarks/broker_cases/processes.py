@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.testing.broker_processes import broker_pids, end_brokers
+from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
 from spine import pid_of, processor_seconds
 
@@ -49,7 +49,6 @@ class Service:
 
     def __exit__(self, *error: object) -> None:
         self._server.kill9()
-        end_brokers(self._data)
 
     @property
     def name(self) -> str:

@@ -70,7 +70,7 @@ def test_a_kill_loses_no_namespace_that_was_answered_and_brings_none_back(server
     kept, gone = admin.create_namespace("kept"), admin.create_namespace("gone")
     Administration(own(server, kept["key"])).create(EntityType.QUEUE, "orders", {})
     admin.delete_namespace("gone")
-    server.kill9()
+    server.kill_supervisor()
     server.start()
     assert [each["name"] for each in admin.namespaces()] == ["hubweir", "kept"]
     queues = Administration(own(server, kept["key"])).list(EntityType.QUEUE)

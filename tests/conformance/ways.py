@@ -23,7 +23,6 @@ from typing import Any
 
 import pytest
 
-from hubweir.testing.broker_processes import end_brokers
 from hubweir.testing.replicated_store import ReplicatedStores
 from hubweir.testing.server_process import ServerProcess
 
@@ -57,12 +56,8 @@ def server_process(data: Path, brokers: int, *, arguments: Sequence[str] = (), *
 
     arguments, more: as of ServerProcess.
     """
-    try:
-        with ServerProcess(data, arguments=(*arguments, "--brokers", str(brokers)), **more) as server:
-            yield server
-    finally:
-        if brokers > 1:
-            end_brokers(data)
+    with ServerProcess(data, arguments=(*arguments, "--brokers", str(brokers)), **more) as server:
+        yield server
 
 
 def given_brokers(config: pytest.Config) -> int:

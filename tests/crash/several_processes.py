@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from spread_load import SpreadLoad
 
 from hubweir.cli.main import hubweir
-from hubweir.testing.broker_processes import broker_pids, end_brokers
+from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
 
 BROKERS = 3
@@ -31,13 +31,8 @@ LINUX_ALONE = pytest.mark.skipif(sys.platform != "linux", reason="several broker
 @contextmanager
 def several_processes(data: Path, brokers: int = BROKERS) -> Iterator[ServerProcess]:
     """The service, on a data folder; none of its processes is left at the end."""
-    made = ServerProcess(data, arguments=["--brokers", str(brokers)], environment={"PYTHONPATH": SOURCE})
-    try:
-        made.start()
+    with ServerProcess(data, arguments=["--brokers", str(brokers)], environment={"PYTHONPATH": SOURCE}) as made:
         yield made
-    finally:
-        made.kill9()
-        end_brokers(data)
 
 
 def typed(server: ServerProcess, *words: str) -> str:

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from spread_load import SpreadLoad
 from spread_messages import KEYED, KEYLESS, RECEIVERS, SpreadMessages
 
-from hubweir.testing.broker_processes import broker_pids, end_brokers
+from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.history_values import Violation
 from hubweir.testing.server_process import ServerProcess
 
@@ -57,13 +57,8 @@ def seed_of_this_run() -> int:
 @contextmanager
 def served(data: Path, brokers: int = BROKERS, **how: Any) -> Iterator[ServerProcess]:
     environment = {"PYTHONPATH": SOURCE, **how.pop("environment", {})}
-    server = ServerProcess(data, arguments=["--brokers", str(brokers)], environment=environment, **how)
-    try:
-        server.start()
+    with ServerProcess(data, arguments=["--brokers", str(brokers)], environment=environment, **how) as server:
         yield server
-    finally:
-        server.kill9()
-        end_brokers(data)
 
 
 class Faults:
@@ -100,7 +95,7 @@ class Faults:
         if way == "supervisor killed":
             self.told.append((way, time.monotonic(), None))
             self._on_fault(None)
-            self._server.kill9()
+            self._server.kill_supervisor()
             return
         pid = broker_pids(self._data)[victim]
         self.told.append((way, time.monotonic(), victim))

@@ -63,7 +63,7 @@ def test_brokers_serve_on_without_a_supervisor_and_the_next_one_keeps_them(
 ) -> None:
     load, data = loaded(server, 2), tmp_path / "data"
     before = broker_pids(data)
-    asyncio.run(load.write_on(0.5, server.kill9, ALONE_S, served=range(PARTITIONS)))
+    asyncio.run(load.write_on(0.5, server.kill_supervisor, ALONE_S, served=range(PARTITIONS)))
     server.start()
     assert broker_pids(data) == before
     kept(load, server)
@@ -80,7 +80,7 @@ def test_processes_of_another_start_are_ended_before_their_stores_are_opened(
     load, data = loaded(server, 3), tmp_path / "data"
     before = broker_pids(data)
     os.kill(before[2], signal.SIGSTOP)  # one of them does not answer
-    server.kill9()
+    server.kill_supervisor()
     other = ServerProcess(
         data, ports=server.ports, arguments=["--brokers", "2", "--stop-grace-ms", "1000"],
         environment={"PYTHONPATH": SOURCE},
@@ -120,7 +120,7 @@ def test_a_start_of_one_process_ends_those_that_are_left_and_serves_all_stores(
     tmp_path: Path, server: ServerProcess
 ) -> None:
     load, data = loaded(server, 5), tmp_path / "data"
-    asyncio.run(load.write_on(0.2, server.kill9, 0.2))
+    asyncio.run(load.write_on(0.2, server.kill_supervisor, 0.2))
     assert len(broker_pids(data)) == BROKERS
     with ServerProcess(data, ports=server.ports, environment={"PYTHONPATH": SOURCE}) as alone:
         assert broker_pids(data) == {}

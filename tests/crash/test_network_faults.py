@@ -29,7 +29,6 @@ from packet_faults import CUT, NONE, Faults
 from spread_load import SpreadLoad
 from spread_messages import SpreadMessages, now_ms
 
-from hubweir.testing.broker_processes import end_brokers
 from hubweir.testing.history_values import Violation
 from hubweir.testing.log_history import PartitionHistory
 from hubweir.testing.server_process import ServerProcess
@@ -97,7 +96,6 @@ def served(cable: Cable, data: Path, *arguments: str, planted: str = "") -> Iter
         yield server
     finally:
         server.kill9()
-        end_brokers(data)
 
 
 async def live(

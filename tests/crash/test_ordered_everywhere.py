@@ -124,7 +124,7 @@ def test_clock_and_faults_hold_in_all_processes_also_in_one_that_was_killed_and_
         assert len({each.version for each in gone_by(data)}) == 1
 
         # So does the service under another supervisor, and it goes on from there.
-        server.kill9()
+        server.kill_supervisor()
         server.start()
         until(lambda: all(answers(control) for _ in range(CONNECTIONS)), BACK_S)
         assert control.state()["clock"]["ahead_ms"] == 2 * HOUR_MS

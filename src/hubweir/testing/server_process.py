@@ -1,4 +1,7 @@
-"""A server in a process of its own, to be killed: `hubweir serve` as its users run it, waited for with limits."""
+"""A server in a process of its own, to be killed: `hubweir serve` as its users run it, waited for with limits.
+
+With `--brokers N` it is a supervisor and so many broker processes; a kill ends all of them, but for `kill_supervisor`.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE
 from hubweir.errors import HubweirError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.secret import Secret
+from hubweir.testing.broker_processes import children_of, end_brokers
 from hubweir.testing.held_ports import HeldPorts
 
 READY_LINE = "hubweir is ready"
@@ -51,6 +55,7 @@ class ServerProcess:
         called with each line that it prints, on a thread of its own; `output` has the last ones alone.
         """
         self.host = host
+        self._data = data
         self._held = None if ports else HeldPorts(1, host)
         self.ports = list(ports) if self._held is None else self._held.numbers
         given = [("--data", str(data)), ("--host", host), ("--port", ",".join(map(str, self.ports)))]
@@ -137,7 +142,19 @@ class ServerProcess:
         threading.Thread(target=self._wait_for, args=(process, reader), daemon=True).start()
 
     def kill9(self) -> None:
-        """End it at once, without a word (SIGKILL), and wait until it is gone. Does nothing when none runs."""
+        """End it at once, without a word (SIGKILL), and wait until all its processes are gone.
+
+        Its broker processes are ended also where their supervisor is gone. Does nothing when none runs.
+        """
+        brokers: set[int] = set()
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)  # it starts no further one
+            brokers = children_of(self._process.pid)
+        self.kill_supervisor()
+        end_brokers(self._data, brokers)
+
+    def kill_supervisor(self) -> None:
+        """As kill9, of the process alone that was started: broker processes that it has serve on."""
         if self._process is not None:
             self._process.kill()
             self._wait(self._process)
