@@ -43,6 +43,7 @@ from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE
 from hubweir.messaging_store.log import Log
 from hubweir.messaging_store.log_store import LogStore
 from hubweir.metrics import Samples
+from hubweir.queue.traced_step import StepTracer
 
 # Whoever makes a broker has the logs of its store opened at once. For so long nothing that it does not know has moved.
 BEGINS_MS = 10_000
@@ -61,8 +62,11 @@ class Broker:
         sweep_ms: int = SWEEP_MS,
         capture_places: CapturePlaces | None = None,
         alarms: Alarms | None = None,
+        tracer: StepTracer | None = None,
     ) -> None:
-        """capture_places: where captured files may go; None: it captures nothing. alarms: of the process."""
+        """capture_places: where captured files may go; None: it captures nothing. alarms: of the process. tracer: of
+        what clients trace; None: nothing is looked at.
+        """
         self._env = env
         self._store = store
         self._counters = counters
@@ -71,7 +75,7 @@ class Broker:
         self._deadlines = BrokerDeadlines(env)
         self._captures = Captures(env, self._deadlines, store.clock, counters, self.alarms, capture_places)
         self._tools = PartitionTools(env, self._deadlines, store.clock, counters, self._push, self._captures)
-        fragment_tools = FragmentTools(env, self._deadlines, store.clock, counters, self._push)
+        fragment_tools = FragmentTools(env, self._deadlines, store.clock, counters, self._push, tracer)
         self._residents = Residents(counters)
         self._readers = GaugeShare(counters, "broker.readers")
         kinds: dict[type[CreateLog], Callable[[Any, Log], Resident]] = {

@@ -74,6 +74,7 @@ class HostedTopic(HostedFragment):
                 wake=wake,
                 new_id=lambda: UUID(tools.env.new_id()),
                 fragment_number=command.fragment_number,
+                tracer=tools.tracer,
             )
             return self._topic.own
 

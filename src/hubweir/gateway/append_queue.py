@@ -23,7 +23,8 @@ from hubweir.counters import Latency
 from hubweir.env import Env
 from hubweir.errors import INTERNAL_ERROR
 from hubweir.event_hub.open_run import OpenRun
-from hubweir.gateway.tracing import Trace, Tracer
+from hubweir.gateway.tracing import Tracer
+from hubweir.queue.traced_step import Trace
 from hubweir.throughput_unit.admission import Admitted
 
 logger = logging.getLogger(__name__)

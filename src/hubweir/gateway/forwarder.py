@@ -37,7 +37,7 @@ from hubweir.broker.commands.forwarding import (
 )
 from hubweir.broker.commands.process import Done
 from hubweir.env import Env, Timer
-from hubweir.errors import ServiceError
+from hubweir.errors import RESOURCE_LIMIT, TIMED_OUT, ServiceError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.destinations import Undeliverable, undeliverable
 from hubweir.gateway.directory import Directory
@@ -51,6 +51,7 @@ from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.resource_path import fold
 from hubweir.queue.forwarding import TransferEnd
 from hubweir.queue.sub_queue import SubQueue
+from hubweir.queue.traced_step import Step, StepTracer, Trace
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class Forwarder:
         self.namespace = namespace
         self.directory = directory
         self.owner = owner
+        self.tracer: StepTracer | None = None  # of what clients trace; None: nothing is looked at
         self._brokers = brokers
         self._forwards: dict[tuple[str, SubQueue], _Forward] = {}  # by the source's log id, as commands name it
         # By the folded names on which it hangs whether they go on, and where to.
@@ -203,6 +205,7 @@ class _Forward:
         self._asked: bytes | None = None  # where the transfer that is waited for goes to; None: none is
         self._takes = 0
         self._is_moving = False  # a transfer was taken, and is not over
+        self._trace: Trace | None = None  # of what clients trace in it, until its destination has said what it does
         self._timer: Timer | None = None
         self._retry_ms = FIRST_RETRY_MS
         self.place = place
@@ -237,6 +240,8 @@ class _Forward:
         asked, self._asked = self._asked, None
         if isinstance(answer, TransferTaken) and answer.transfer:
             self._is_moving = True
+            if self._forwarder.tracer is not None and answer.messages:
+                self._trace = self._forwarder.tracer.begins(Step.FORWARD, self.place.entity, answer.run)
             self._store(answer)
         elif isinstance(answer, TransferTaken) and not asked:
             self._forwarder.drop(self)  # nothing is open
@@ -285,6 +290,7 @@ class _Forward:
             return
         stored = stored_of(answers)
         if stored is Stored.NOBODY_KNOWS or (stored is Stored.SOME and taken.messages):
+            self._end_trace(TIMED_OUT.symbol)
             self._is_moving = False
             self._later()
         elif stored is Stored.ALL:
@@ -296,12 +302,18 @@ class _Forward:
 
     def _end(self, taken: TransferTaken, how: TransferEnd, why: Undeliverable | None = None) -> None:
         reason, description = ("", "") if why is None else (why.reason, why.description)
+        self._end_trace(RESOURCE_LIMIT.symbol if how is TransferEnd.RETURNED else reason)
         if how is TransferEnd.REFUSED:
             logger.warning("%d messages of '%s' are not forwarded: %s", taken.messages, self.place.entity, description)
         command = EndTransfer(
             self.place.log_id, self.sub_queue, taken.transfer, taken.attempt, how, reason, description
         )  # fmt: skip
         self.place.broker.submit(command, partial(self._ended, how, bool(taken.messages)))
+
+    def _end_trace(self, refused: str) -> None:
+        trace, self._trace = self._trace, None
+        if trace is not None:
+            trace.ended(refused)
 
     def _ended(self, how: TransferEnd, could_be_read: bool, answer: Answer) -> None:
         self._is_moving = False

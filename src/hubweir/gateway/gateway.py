@@ -175,6 +175,7 @@ class Gateway:
             self.units = NamespaceUnits(env, namespace, keeper, brokers, limits=limits, alarms=process.alarms)
         self.keeper.on_removed = self._forget
         self.forwarder = Forwarder(env, namespace, self.directory, brokers, Owner(process.process_id, -1))
+        self.forwarder.tracer = process.tracer
         run_limit_bytes = process.link_settings.run_limit_bytes
         self.append_queue: AppendQueue[AppendEvents] = AppendQueue(
             env, self.units.append, run_limit_bytes=run_limit_bytes, latency=self.counters.send, tracer=process.tracer

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
+from hubweir.queue.traced_step import StepTracer, Trace
+
 NAMES = (b"traceparent", b"Diagnostic-Id")
 # Of one run: the first is the parent of its span, the others are links. So a run of a thousand events costs no more.
 CONTEXTS_LIMIT = 32
@@ -35,14 +37,7 @@ class TraceContext:
     span_id: int
 
 
-class Trace(Protocol):
-    """What happens to one run that belongs to traces. Told once how it ended; one that is never told is no span."""
-
-    def ended(self, refused: str = "") -> None:
-        """It is over now. refused: the condition, where it was."""
-
-
-class Tracer(Protocol):
+class Tracer(StepTracer, Protocol):
     """Makes spans of what is sampled."""
 
     def sends(self, entity: str, run: bytes | bytearray, began_s: float) -> Trace | None:

@@ -85,6 +85,7 @@ class BrokerProcess(Parts):
         start, folder = self._start_document, RuntimeFolder.of(self.settings.data)
         self._ends.callback(self._env.close)
         self._certificate = ServiceCertificate(self.settings, self.namespaces, is_owner=False)
+        self._start_traces(start.process_id)
         stores = ServedStores(
             self._env,
             self.settings,

@@ -58,7 +58,7 @@ from hubweir.service.part_settings import (
 from hubweir.service.scrape import Scrape
 from hubweir.service.served_namespaces import ServedNamespaces
 from hubweir.service.stored_namespaces import StoredNamespaces
-from hubweir.service.trace_export import span_export
+from hubweir.service.trace_export import SpanExport, span_export
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +116,7 @@ class Parts:
         self._scrape = Scrape(
             self.counters, self.alarms, process=lambda: self.process, brokers=lambda: self._own_brokers()
         )
+        self._traces: SpanExport | None = None
         # What ends each part that was started. The last one started ends first.
         self._ends = AsyncExitStack()
 
@@ -189,6 +190,12 @@ class Parts:
         check_development_key(self.settings, [each.key for each in self.namespaces])
         return hosts_of(self.settings, self.namespaces)
 
+    def _start_traces(self, process_id: int = 0) -> None:
+        """Before brokers and gateways, which tell of what clients trace until they end."""
+        self._traces = span_export(self._env, self.settings.traces, str(process_id))
+        if self._traces is not None:
+            self._ends.push_async_callback(self._traces.stop)
+
     def _start_broker(self, store_index: int = 0) -> Broker:
         broker = self._new_broker(capture_places(self.settings, self._files), store_index, self._env)
         self._ends.push_async_callback(done, broker.stop)
@@ -211,12 +218,10 @@ class Parts:
             sweep_ms=self.settings.retention_sweep_ms,
             capture_places=places,
             alarms=self.alarms,
+            tracer=self._traces,
         )
 
     def _new_process(self, brokers: Brokers, process_id: int = 0) -> GatewayProcess:
-        traces = span_export(self._env, self.settings.traces, str(process_id))
-        if traces is not None:
-            self._ends.push_async_callback(traces.stop)
         process = GatewayProcess(
             self._env,
             brokers,
@@ -224,7 +229,7 @@ class Parts:
             counters=self.counters,
             alarms=self.alarms,
             process_id=process_id,
-            tracer=traces,
+            tracer=self._traces,
             own_orders=self.own_orders,
         )
         self._ends.push_async_callback(stop_gateways, process)

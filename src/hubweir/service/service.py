@@ -82,6 +82,7 @@ class Service(Parts):
         stored = await self._open_catalogs()
         hosts = self._choose_namespaces(said, stored)
         self._certificate = ServiceCertificate(self.settings, self.namespaces)
+        self._start_traces()
         self.process = self._new_process(Brokers(await self._reach_stores(stored)))
         self.process.orders = self._judge_orders()
         for store in self.stores:

@@ -117,6 +117,7 @@ class Supervisor(Parts):
         if sys.platform != "linux":
             raise BadSetting("brokers is above 1, and only Linux spreads connections over processes: leave it out here")
         token_issuer(self.settings)  # what is wrong with it is told once, here
+        self._start_traces()  # it makes no spans; that they cannot be made is told once, too
         self._own_data_folder()
         self._folder = RuntimeFolder.of(self.settings.data)
         self._ends.callback(self._folder.leave)

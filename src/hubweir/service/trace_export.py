@@ -1,10 +1,13 @@
-"""Spans of what clients trace, to a collector of OpenTelemetry: `send` with `commit` in it, and `deliver`.
+"""Spans of what clients trace, to a collector of OpenTelemetry.
 
 | span | from | until | parent |
 |---|---|---|---|
 | send | the first delivery of a run came | its publishers are told | the first context in the run; others are links |
 | commit | the run was handed to its broker | the broker answered: as durable as the mode says, or refused | send |
 | deliver | a run was read for a receiver | its last byte was given to the connection | as send |
+| discharge | a transaction that sends there is committed | all of its logs have it, or none | as send |
+| forward | messages were taken to be moved on | their destination has them, or refused | as send |
+| copy | messages of a topic were read | their copies are in the subscriptions | as send |
 
 OpenTelemetry's own exporter sends them, in a thread, over HTTP in protobuf. While the collector is away spans are
 dropped, and nothing waits. It is an extra: a start that asks for traces without it ends with what to install. After a
@@ -70,10 +73,15 @@ class SpanExport:
         contexts = sampled_contexts(run)
         return SendSpans(self, entity, contexts, began_s) if contexts else None
 
-    def delivers(self, entity: str, run: bytes | memoryview) -> DeliverSpan | None:
+    def delivers(self, entity: str, run: bytes | memoryview) -> StepSpan | None:
         """See gateway/tracing.py."""
         contexts = sampled_contexts(run)
-        return DeliverSpan(self, entity, contexts) if contexts else None
+        return StepSpan(self, "deliver", "SERVER", entity, contexts) if contexts else None
+
+    def begins(self, step: Any, entity: str, run: bytes | bytearray | memoryview) -> StepSpan | None:
+        """See queue/traced_step.py."""
+        contexts = sampled_contexts(run)
+        return StepSpan(self, step.value, "INTERNAL", entity, contexts) if contexts else None
 
     async def stop(self) -> None:
         """Send what is there, for STOP_S at most."""
@@ -139,15 +147,15 @@ class SendSpans:
             self._export.end(span, now_s, refused)
 
 
-class DeliverSpan:
-    """Of one run on its way to a receiver. Begins when it was read."""
+class StepSpan:
+    """Of one run on its way to a receiver, or inside the service. Begins now. name, kind: see SpanExport.span."""
 
-    def __init__(self, export: SpanExport, entity: str, contexts: Sequence[TraceContext]) -> None:
+    def __init__(self, export: SpanExport, name: str, kind: str, entity: str, contexts: Sequence[TraceContext]) -> None:
         self._export = export
-        self._span = export.span("deliver", "SERVER", contexts, entity, export.now_s)
+        self._span = export.span(name, kind, contexts, entity, export.now_s)
 
     def ended(self, refused: str = "") -> None:
-        """All of it was given to the connection."""
+        """All of it was given to the connection, or is done."""
         self._export.end(self._span, self._export.now_s, refused)
 
 

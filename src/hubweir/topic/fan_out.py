@@ -19,7 +19,7 @@ from operator import itemgetter
 
 from msgspec import Struct
 
-from hubweir.errors import CorruptStore, EncodeError
+from hubweir.errors import STORE_OFFLINE, CorruptStore, EncodeError
 from hubweir.kernels import number_ranges
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_ENQUEUED_MS, Q_RECORD, Q_SEQUENCE_NUMBER
 from hubweir.kernels.queue_contract import M_INDEX, M_SESSION, M_STATE, SETTLING
@@ -31,6 +31,7 @@ from hubweir.queue.fragment_core import RETRY_MS, FragmentCore
 from hubweir.queue.fragment_state import NO_SESSION
 from hubweir.queue.operation import DEAD_LETTERED, MODIFIED, RANGES_LIMIT, SETTLED, Operation
 from hubweir.queue.sub_queue import SubQueue
+from hubweir.queue.traced_step import Trace
 from hubweir.queue.upkeep import chain_of
 from hubweir.topic.changed_message import write_copy
 from hubweir.topic.filtered_message import BrokerValues, EncodedMessage
@@ -86,12 +87,14 @@ class FanOut:
         state: Callable[[], TopicState],
         rules: TopicRules[int],
         subscriptions: Mapping[int, CopiedTo],
+        begins: Callable[[bytearray | memoryview], Trace | None] | None = None,
     ) -> None:
         """core: of the topic's own messages. subscriptions: by number; the owner changes it."""
         self._core = core
         self._state = state
         self._rules = rules
         self._subscriptions = subscriptions
+        self._begins = begins  # a trace of the copies of records (traced_step.py); None: nothing is looked at
         self._is_under_way = False
         self._is_on = False
         self._planned: tuple[int, TopicCopies[int]] | None = None  # of the message that is copied partly
@@ -135,7 +138,10 @@ class FanOut:
         )  # fmt: skip
         self._is_under_way = True
         if who_gets_all is not None and self._state().places.keys().isdisjoint(counts):
-            self._copy(counts, self._all_plain(counts, who_gets_all), times)
+            if self._begins is None:
+                self._copy(counts, self._all_plain(counts, who_gets_all), times)
+            else:
+                core.reads.begin(indexes, rows, {}, partial(self._read_for_traces, counts, tuple(who_gets_all), times))
         else:
             core.reads.begin(indexes, rows, {}, partial(self._read, counts, rows, times))
 
@@ -149,6 +155,14 @@ class FanOut:
                 chain.counts[number] = counts
         return chain
 
+    def _read_for_traces(
+        self, counts: array[int], numbers: tuple[int, ...], times: Times, answer: bytearray | Refused
+    ) -> None:
+        """Copy messages as they were sent. What cannot be read has no span, and is copied all the same."""
+        trace = None if isinstance(answer, Refused) or self._begins is None else self._begins(answer)
+        there = [number for number in numbers if number in self._subscriptions]  # some may have ended meanwhile
+        self._copy(counts, self._all_plain(counts, there), times, trace)
+
     def _read(self, counts: array[int], rows: array[int], times: Times, answer: bytearray | Refused) -> None:
         """The records are there: ask the rules."""
         if isinstance(answer, Refused):
@@ -157,6 +171,7 @@ class FanOut:
         messages = [_message_at(answer, rows, at) for at in range(0, len(rows), MESSAGE_WIDTH)]
         chain = _Chain()
         self._most = min(FAN_OUT_MESSAGES, 2 * self._most)
+        used = len(answer)  # bytes of the records of this chain
         for at, (count, message) in enumerate(zip(counts, messages, strict=True)):
             planned, self._planned = self._planned, None
             if planned is None or planned[0] != count:
@@ -165,10 +180,13 @@ class FanOut:
                 copies = planned[1]  # the rules were asked when the first part was made
             if not self._add(chain, count, message, copies):
                 self._most = max(1, at)
-                self._core.unlock(counts[at + (chain.parted is not None) :], marks=SETTLING, change=0)
+                left = at + (chain.parted is not None)
+                self._core.unlock(counts[left:], marks=SETTLING, change=0)
+                used = rows[left * MESSAGE_WIDTH + Q_RECORD] if left < len(messages) else used
                 counts = counts[:at]
                 break
-        self._copy(counts, chain, times)
+        trace = None if self._begins is None else self._begins(memoryview(answer)[:used])
+        self._copy(counts, chain, times, trace)
 
     def _add(self, chain: _Chain, count: int, message: EncodedMessage, copies: TopicCopies[int]) -> bool:
         """What the subscriptions get of one message; False when all of it is too much for this chain.
@@ -219,8 +237,8 @@ class FanOut:
         assert found is not None  # it is marked
         return found[0].rows[found[1] + M_SESSION]
 
-    def _copy(self, counts: array[int], chain: _Chain, times: Times) -> None:
-        """Append the chain; all of it is visible, or nothing."""
+    def _copy(self, counts: array[int], chain: _Chain, times: Times, trace: Trace | None = None) -> None:
+        """Append the chain; all of it is visible, or nothing. trace: of what clients trace in it."""
         core = self._core
         front = [
             changed(chain.copies[at : at + RANGES_LIMIT]) for at in range(0, len(chain.copies), RANGES_LIMIT)
@@ -233,7 +251,7 @@ class FanOut:
             marked = counts + array("q", [count])
         behind = [*made, *self._dead_letters(chain), *core.encoded(core.ranged(SETTLED, counts))]
         run = chain_of(front, chain.records, behind) if front else chain_of(behind, ())
-        core.append(run, times, partial(self._copied, marked, run, tuple(chain.counts)))
+        core.append(run, times, partial(self._copied, marked, run, list(chain.counts), trace))
 
     def _dead_letters(self, chain: _Chain) -> list[bytes]:
         """Operations of subscriptions on copies that this chain makes: their counts follow those that are there."""
@@ -253,9 +271,11 @@ class FanOut:
         return records
 
     def _copied(
-        self, counts: array[int], run: bytearray, numbers: tuple[int, ...], outcome: Appended | Refused
+        self, counts: array[int], run: bytearray, numbers: list[int], trace: Trace | None, outcome: Appended | Refused
     ) -> None:
         self._is_under_way = False
+        if trace is not None:
+            trace.ended(STORE_OFFLINE.symbol if isinstance(outcome, Refused) else "")
         if isinstance(outcome, Refused):
             self._core.unmark(counts, outcome)
         else:

@@ -24,6 +24,7 @@ from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_snapshot import encode_snapshot
 from hubweir.queue.log_replay import load_state
 from hubweir.queue.operation import SETTINGS, Operation, encode_operation, logged_settings
+from hubweir.queue.traced_step import Step, StepTracer
 from hubweir.queue.upkeep import Upkeep
 from hubweir.topic.fan_out import CopiedTo, FanOut
 from hubweir.topic.rule import Rule
@@ -46,8 +47,9 @@ class TopicFragment:
         wake: Callable[[], None],
         new_id: NewUuid,
         fragment_number: int = 0,
+        tracer: StepTracer | None = None,
     ) -> None:
-        """As Fragment. new_id: for rules that ask for one."""
+        """As Fragment. new_id: for rules that ask for one. tracer: None where nothing is traced."""
         self.log = log
         self.own = Fragment(log, settings, entity=entity, secret=secret, wake=wake, fragment_number=fragment_number)
         self.upkeep = Upkeep(log, self._cores, self._snapshot, self._apply)
@@ -55,7 +57,8 @@ class TopicFragment:
         self._rules = TopicRules[int](new_id)
         self._subscriptions: dict[int, CopiedTo] = {}
         self._adding: dict[str, list[OnDone[None]]] = {}
-        self._fan_out = FanOut(self.own.core, lambda: self._state, self._rules, self._subscriptions)
+        begins = None if tracer is None else partial(tracer.begins, Step.COPY, entity)
+        self._fan_out = FanOut(self.own.core, lambda: self._state, self._rules, self._subscriptions, begins)
         self.own.core.other_bytes = lambda: self._state.held.total
         self.next_deadline_ms: int | None = None
 

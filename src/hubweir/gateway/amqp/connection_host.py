@@ -91,6 +91,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             limit_bytes=self.limits.connection_budget_bytes // 2,
             process=process.transactions_budget,
             endings=process.transaction_endings,
+            tracer=process.tracer,
         )
         self.settlements = TurnSettlements(itself)
         self.writing_paused = False

@@ -39,10 +39,10 @@ from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.directory import PartitionPlace
 from hubweir.gateway.held_runs import ReadSize
 from hubweir.gateway.refusals import What
-from hubweir.gateway.tracing import Trace
 from hubweir.namespace.availability import check_may_receive
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rights import Rights
+from hubweir.queue.traced_step import Trace
 
 CONTAINER_SHOWN = 128  # characters of a container id that people see of a reader
 # Clients that attach again without a word whatever a receiver's link ended with, but when another reader took the

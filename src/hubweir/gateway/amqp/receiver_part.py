@@ -38,9 +38,9 @@ from hubweir.gateway.amqp.sent_tokens import SentTokens
 from hubweir.gateway.amqp.session_filter import SessionWish
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.fragments import FragmentPlace
-from hubweir.gateway.tracing import Trace
 from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
+from hubweir.queue.traced_step import Trace
 
 
 class PartState(Enum):

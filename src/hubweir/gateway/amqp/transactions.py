@@ -19,7 +19,7 @@ over one is refused. After a crash of this process no transaction is open.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -41,8 +41,9 @@ from hubweir.gateway.amqp.open_transaction import Transaction
 from hubweir.gateway.byte_budget import ProcessBudget
 from hubweir.gateway.destinations import Way
 from hubweir.gateway.fragments import FragmentPlace
-from hubweir.gateway.transaction_endings import TransactionEndings
+from hubweir.gateway.transaction_endings import LogPart, TransactionEndings
 from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleDetails, SettleOutcome
+from hubweir.queue.traced_step import Step, StepTracer, Trace
 from hubweir.queue.transaction import Reserved, TransactedSettlement
 
 TRANSACTION_MS = 120_000
@@ -68,13 +69,22 @@ class Transactions:
     """See the module's text."""
 
     def __init__(
-        self, host: TransactionHost, *, limit_bytes: int, process: ProcessBudget, endings: TransactionEndings
+        self,
+        host: TransactionHost,
+        *,
+        limit_bytes: int,
+        process: ProcessBudget,
+        endings: TransactionEndings,
+        tracer: StepTracer | None = None,
     ) -> None:
-        """limit_bytes: of this connection. process: the limit of all connections together."""
+        """limit_bytes: of this connection. process: the limit of all connections together. tracer: None where nothing
+        is traced.
+        """
         self._host = host
         self._limit_bytes = limit_bytes
         self._process = process
         self._endings = endings
+        self._tracer = tracer
         self._held_bytes = 0
         self._open: dict[bytes, Transaction] = {}
         self._timed_out: dict[bytes, None] = {}
@@ -238,14 +248,19 @@ class Transactions:
             self._close(transaction)
             raise ServiceError(TRANSACTION_ROLLED_BACK, f"The transaction was rolled back: {refusal.text}") from None
         self._stop(transaction)
+        entities = [work.place.entity for work in transaction.works.values()]
         works = [work.part() for work in transaction.works.values()]
         if not works:
             self._give_back(transaction)
             on_done(None, True)
             return
 
+        traces = self._begun_traces(entities, works)
+
         def answered(answer: Answer) -> None:
             self._give_back(transaction)
+            for trace in traces:
+                trace.ended(answer.condition.symbol if isinstance(answer, Refusal) else "")
             if not isinstance(answer, Refusal):
                 on_done(None, True)
             elif not answer.known:
@@ -259,6 +274,15 @@ class Transactions:
             self._endings.commit(txn_id, first, others, answered)
         else:
             first.broker.submit(first.commit(), answered)
+
+    def _begun_traces(self, entities: Sequence[str], works: Sequence[LogPart]) -> list[Trace]:
+        """Of what is sent to each log, if anything of it is traced."""
+        tracer = self._tracer
+        if tracer is None:
+            return []
+        sent = ((entity, work) for entity, work in zip(entities, works, strict=True) if work.messages)
+        traces = (tracer.begins(Step.DISCHARGE, entity, work.run) for entity, work in sent)
+        return [trace for trace in traces if trace is not None]
 
     def _time_out(self, transaction: Transaction) -> None:
         transaction.timer = None

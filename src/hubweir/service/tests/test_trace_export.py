@@ -210,6 +210,36 @@ def test_a_context_goes_on_through_forwards_topics_and_dead_letters_without_the_
                 assert given.items() <= message.properties.items()
 
 
+def test_transactions_forwards_and_copies_have_their_spans_and_hand_the_context_on(collector: Collector) -> None:
+    given = {"traceparent": f"{PARENT}-01"}
+    with running_namespace(traces=collector.url) as namespace:
+        for name, settings in (("last", {}), ("first", {"forward_to": "last"}), ("ledger", {})):
+            namespace.create_queue(name, **settings)
+        administration = Administration(ConnectionString.parse(namespace.connection_string()))
+        administration.create(EntityType.TOPIC, "news", {})
+        for name in ("all", "more"):
+            administration.create(EntityType.SUBSCRIPTION, f"news/Subscriptions/{name}", {})
+        with BlockingQueueClient.from_connection_string(namespace.connection_string()) as client:
+            with client.transaction() as transaction:
+                for name in ("first", "ledger", "news"):
+                    client.sender(name).send(QueueMessage(b"tea", properties=given), transaction=transaction)
+            for name in ("last", "ledger", "news/Subscriptions/all", "news/Subscriptions/more"):
+                [came] = client.receiver(name).receive(max_wait_s=WAIT_S)
+                assert came.properties == given
+    spans = {
+        name: collector.named(name)
+        for name in ("discharge first", "discharge ledger", "discharge news", "forward first", "copy news")
+    }
+    assert [len(each) for each in spans.values()] == [1] * 5, [span.name for span in collector.spans]
+    for [span] in spans.values():
+        assert f"{span.trace_id.hex()}-{span.parent_span_id.hex()}" == PARENT[3:]
+        assert span.status.code != 2 and span.start_time_unix_nano < span.end_time_unix_nano
+    assert not collector.named("send first"), "what is sent in a transaction is a part of its discharge"
+    assert {span.name for span in collector.spans if span.name.startswith("deliver")} == {
+        "deliver last", "deliver ledger", "deliver news/Subscriptions/all", "deliver news/Subscriptions/more",
+    }  # fmt: skip
+
+
 def ask(namespace: RunningNamespace, method: str, path: str, headers: dict[str, str]) -> int:
     """A request over HTTP with the root key; its status."""
     target = ConnectionString.parse(namespace.connection_string())

@@ -11,13 +11,40 @@ from typing import Any
 
 import pytest
 
+from hubweir.errors import STORE_OFFLINE
 from hubweir.queue.fragment import Times
+from hubweir.queue.message_reads import MessageReads
 from hubweir.queue.tests.conftest import bodies
+from hubweir.queue.traced_step import Step
+from hubweir.testing.memory_faults import Fault
 from hubweir.topic import fan_out
 from hubweir.topic.fan_out import FanOut
 from hubweir.topic.rule import Rule
 from hubweir.topic.tests.topic_bench import ALL, TopicBench, sql
 from hubweir.topic.topic_fragment import TopicFragment
+
+
+class Told:
+    """A trace: of which records, and how it ended."""
+
+    def __init__(self, records: bytes) -> None:
+        self.records = records
+        self.ends: list[str] = []
+
+    def ended(self, refused: str = "") -> None:
+        self.ends.append(refused)
+
+
+class Notes:
+    """A tracer for which everything is sampled."""
+
+    def __init__(self) -> None:
+        self.traces: list[Told] = []
+
+    def begins(self, step: Step, entity: str, run: bytes | bytearray | memoryview) -> Told:
+        assert (step, entity) == (Step.COPY, "news")
+        self.traces.append(Told(bytes(run)))
+        return self.traces[-1]
 
 
 @pytest.fixture
@@ -85,11 +112,90 @@ def test_a_chain_is_shorter_where_rules_look_at_every_message(
     monkeypatch.setattr(fan_out, "EVALUATIONS", 4)  # a turn
     copied, copy = list[int](), FanOut._copy
 
-    def counted(self: FanOut, counts: array[int], chain: Any, times: Times) -> None:
+    def counted(self: FanOut, counts: array[int], chain: Any, times: Times, *trace: Any) -> None:
         copied.append(len(counts))
-        copy(self, counts, chain, times)
+        copy(self, counts, chain, times, *trace)
 
     monkeypatch.setattr(FanOut, "_copy", counted)
     topic.topic.begin()
     topic.run_for(2_000)
     assert copies_of(topic, "a") == list(map(str, range(6))) and copied == chains
+
+
+CHANGING = sql("1 = 1", "SET seen = 1")
+
+
+@pytest.mark.parametrize("rule", [ALL, CHANGING], ids=["plain", "asked"])
+def test_each_chain_of_copies_is_one_step_of_its_messages(monkeypatch: pytest.MonkeyPatch, rule: Rule) -> None:
+    notes = Notes()
+    topic = TopicBench(tracer=notes)
+    topic.subscribe("a", rules=[rule])
+    topic.subscribe("b", rules=[ALL])
+    sent = [f"body-{number}" for number in range(6)]
+    held_back(topic, monkeypatch, *sent)
+    monkeypatch.setattr(fan_out, "EVALUATIONS", 4)  # a turn, so that there are several chains
+    topic.topic.begin()
+    topic.run_for(2_000)
+    assert copies_of(topic, "a") == copies_of(topic, "b") == sent
+    assert len(notes.traces) > 1 and all(each.ends == [""] for each in notes.traces)
+    for body in sent:
+        assert [body.encode() in each.records for each in notes.traces].count(True) == 1
+
+
+def test_a_chain_that_is_full_is_a_step_of_the_messages_that_it_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others come in the next chain; a message whose copies need several chains is in each of them."""
+    notes = Notes()
+    topic = TopicBench(tracer=notes)
+    for name in ("a", "b", "c"):
+        topic.subscribe(name, rules=[CHANGING])
+    sent = [f"body-{number}" * 100 for number in range(4)]
+    held_back(topic, monkeypatch, *sent)
+    monkeypatch.setattr(fan_out, "CHANGED_BYTES", 1_000)  # two copies
+    topic.topic.begin()
+    topic.run_for(5_000)
+    assert copies_of(topic, "c") == sent
+    held = [[number for number, body in enumerate(sent) if body.encode() in each.records] for each in notes.traces]
+    assert held == [[0], [0], [1], [1], [2], [2], [3], [3]] and all(each.ends == [""] for each in notes.traces)
+
+
+def test_what_cannot_be_read_for_a_trace_is_copied_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = Notes()
+    topic = TopicBench(tracer=notes)
+    topic.subscribe("a")
+    held_back(topic, monkeypatch, "waits")
+    plan = topic.env.files.plan(Fault.EIO, forever=True, call="read")
+    topic.topic.begin()
+    topic.run_for(2_000)
+    topic.env.files.heal()
+    assert plan.fired and notes.traces == []
+    assert topic.fragment.counts().active == 0 and topic.fragment_of("a").counts().active == 1
+
+
+def test_without_a_tracer_no_message_is_read_that_every_subscription_gets(
+    topic: TopicBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic.subscribe("a")
+
+    def read(*arguments: Any) -> None:
+        raise AssertionError("it was read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MessageReads, "begin", read)
+        topic.send("one")
+        topic.run_for(500)
+    assert copies_of(topic, "a") == ["one"]
+
+
+def test_a_chain_that_the_log_refuses_is_a_step_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = Notes()
+    topic = TopicBench(tracer=notes)
+    topic.subscribe("a")
+    held_back(topic, monkeypatch, "waits")
+    topic.env.files.plan(Fault.ENOSPC, forever=True, call="write")
+    topic.topic.begin()
+    topic.run_for(1_500)
+    topic.env.files.heal()
+    topic.run_for(5_000)
+    assert copies_of(topic, "a") == ["waits"]
+    *failed, last = notes.traces
+    assert failed and {end for each in failed for end in each.ends} == {STORE_OFFLINE.symbol} and last.ends == [""]

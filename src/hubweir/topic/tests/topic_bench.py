@@ -13,6 +13,7 @@ from hubweir.namespace.subscription_rule import SqlActionDescription, SqlFilterD
 from hubweir.queue.fragment import Fragment
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.tests.conftest import LOG_ID, QueueBench
+from hubweir.queue.traced_step import StepTracer
 from hubweir.testing.answers import answered, made_log
 from hubweir.topic.rule import Rule, TrueFilter, read_rule
 from hubweir.topic.topic_fragment import TopicFragment
@@ -52,6 +53,7 @@ class TopicBench(QueueBench):
     """One topic and its owner; subscriptions is its catalog."""
 
     subscriptions: dict[str, Subscribed] = field(default_factory=dict)
+    tracer: StepTracer | None = None
 
     def open(self) -> None:
         self.store = MessagingStore.open(self.env, "store-0", settings=self.segments)
@@ -65,6 +67,7 @@ class TopicBench(QueueBench):
             wake=self._wake,
             new_id=lambda: UUID(bytes=self.env.random_bytes(16)),
             fragment_number=self.number,
+            tracer=self.tracer,
         )
         self.fragment = self.topic.own
         self.benches: dict[str, SubscriptionBench] = {}
