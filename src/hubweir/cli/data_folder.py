@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -26,6 +27,7 @@ from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import decode_operation
 from hubweir.namespace.entity import EntityStatus, of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX, check_data_format, store_folder
 
@@ -119,6 +121,20 @@ class DataFolder:
             for store, log_id in sorted(ids - known.keys())
         ]
         return [*known.values(), *others]
+
+    def catalogs(self) -> Iterator[tuple[NamespaceDescription, Catalog]]:
+        """Every catalog that is there and names its namespace."""
+        for store in self.stores:
+            if store.startswith(CATALOG_FOLDER):
+                for log_id in self._log_ids(store):
+                    if not is_lost(self.files, store, log_id):
+                        catalog = read_again(partial(self._catalog, store, log_id))
+                        if catalog.namespace.name:
+                            yield catalog.namespace, catalog
+
+    def namespaces(self) -> list[NamespaceDescription]:
+        """Those that a start would serve."""
+        return [description for description, _ in self.catalogs() if not description.is_deleting]
 
     def find(self, name: str) -> OwnedLog:
         """The log of that id (or its first digits), of HUB/PARTITION, or `catalog`. NoSuchLog for none, or several.

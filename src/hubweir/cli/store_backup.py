@@ -3,7 +3,8 @@
 Every log is looked at first, the catalogs before all others, and copied afterwards as it was at that look
 (messaging_store/disk/log_copy.py). Captured files in the data folder are listed between: a file is in the copy exactly
 when the copied mark of its partition covers it, or names it as the file that is being made. When an entity is made or
-deleted meanwhile, the looks begin again.
+deleted meanwhile, the looks begin again. Of one namespace alone its catalog is copied, the logs that this names, and
+captured files with names as its hubs give them now.
 
 After a crash: the copy lies under DESTINATION.partial, which no start is meant for; it gets its name when all of it is
 durable.
@@ -12,15 +13,17 @@ durable.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from hubweir.cli.chosen_namespace import captured_paths, chosen_namespace, takes_namespace
 from hubweir.cli.data_folder import LEFT_OVER, DataFolder, OwnedLog, takes_data
 from hubweir.cli.store_verify import ProgressReport, wrong_with
 from hubweir.env import join_path
@@ -30,6 +33,7 @@ from hubweir.messaging_store.disk.layout import CLOCK_NAME, EPOCH_NAME, FORMAT_N
 from hubweir.messaging_store.disk.log_copy import LogChanged, LogCopy
 from hubweir.messaging_store.disk.notes import note_files
 from hubweir.messaging_store.disk.whole_file import read_whole, write_whole
+from hubweir.namespace.resource_path import fold
 from hubweir.service.data_folder import CAPTURE_FOLDER, CATALOG_FOLDER, TLS_FOLDER
 
 # A log that falls idle is vouched for within a second; what is not vouched for by then waits for no running service.
@@ -58,25 +62,31 @@ class _Moment:
 
 @click.command()
 @click.argument("destination", type=click.Path(path_type=Path))
+@takes_namespace("Copy")
 @takes_data
-def backup(destination: Path, data: Path) -> None:
+def backup(destination: Path, data: Path, namespace: str | None, connection_string: str | None) -> None:
     """Copy a data folder to DESTINATION, also while a service runs on it.
 
     The copy holds everything that was accepted before the command began, and nothing that was refused. To restore it,
     copy it to where the service keeps its data, and start the service there. Exit code 1 when something in the folder
     is damaged or missing: then the copy is there all the same, and what is damaged in it is told.
+
+    Of one namespace of several it has the entities with all that they hold, rules and keys, units and settings, and the
+    captured files in the folder that are named as its hubs name them now. Nothing of the others is in it, nor are
+    certificates: a start on it makes its own.
     """
     if destination.exists():
         raise NoBackup(f"{destination} is there already: name a folder that is not, one for each backup")
-    findings = copy_folder(data, destination)
+    findings = copy_folder(data, destination, lambda folder: chosen_namespace(folder, namespace, connection_string))
     if findings:
         sys.exit(1)
     click.echo(f"a start on it serves it: hubweir serve --data {destination}")
 
 
-def copy_folder(data: Path, destination: Path) -> int:
+def copy_folder(data: Path, destination: Path, choose: Callable[[DataFolder], str | None] = lambda _: None) -> int:
     """Copy a data folder to a place where nothing is, or an empty folder, durably; then read every batch of the copy.
 
+    choose: says of which namespace alone everything is copied; None: all of the folder.
     Returns how much is damaged in it, as in the folder that was copied; all of that is told. Raises NoBackup.
     After a crash: see the module's text. The folder that is copied is only read.
     """
@@ -84,7 +94,7 @@ def copy_folder(data: Path, destination: Path) -> int:
     if partial.exists():
         raise NoBackup(f"{partial} is left of a copy that did not end, or belongs to one that runs: remove it first")
     folder = DataFolder(data)
-    moment = _copy(folder, partial)
+    moment = _copy(folder, partial, choose(folder))
     os.replace(partial, destination)
     _sync(destination.parent)
     findings = _verify(destination)
@@ -98,13 +108,13 @@ def copy_folder(data: Path, destination: Path) -> int:
     return findings
 
 
-def _copy(folder: DataFolder, partial: Path) -> _Moment:
+def _copy(folder: DataFolder, partial: Path, namespace: str | None) -> _Moment:
     """Make the copy at partial, durably, from new looks when the folder changed too much since the last ones."""
     for left in reversed(range(TRIES)):
         try:
-            moment = _moment(folder)
+            moment = _moment(folder, namespace)
             _wait_until_vouched(moment.copies)
-            _write(folder, moment, partial)
+            _write(folder, moment, partial, has_certificates=namespace is None)
             return moment
         except LogChanged as changed:
             shutil.rmtree(partial, ignore_errors=True)
@@ -117,12 +127,16 @@ def _copy(folder: DataFolder, partial: Path) -> _Moment:
     raise AssertionError("the last try ends one way or the other")
 
 
-def _moment(folder: DataFolder) -> _Moment:
-    """Look at every log. LogChanged when an entity was made or deleted meanwhile."""
+def _moment(folder: DataFolder, namespace: str | None = None) -> _Moment:
+    """Look at every log, or at those of one namespace. LogChanged when an entity was made or deleted meanwhile."""
     logs = [log for log in folder.logs() if log.state not in ("missing", LEFT_OVER)]
+    paths = None
+    if namespace is not None:
+        logs = [log for log in logs if log.namespace is not None and fold(log.namespace) == fold(namespace)]
+        paths = captured_paths(folder, namespace)
     logs.sort(key=lambda log: not _is_catalog(log))
     copies = {log.folder: LogCopy(folder.files, log.folder, log.log_id) for log in logs}
-    captured, is_exact = _captured(folder, logs, copies)
+    captured, is_exact = _captured(folder, logs, copies, paths)
     for log in logs:
         if _is_catalog(log):
             now = LogCopy(folder.files, log.folder, log.log_id)
@@ -131,16 +145,21 @@ def _moment(folder: DataFolder) -> _Moment:
     return _Moment(list(copies.values()), captured, is_exact)
 
 
-def _captured(folder: DataFolder, logs: list[OwnedLog], copies: dict[str, LogCopy]) -> tuple[list[Path], bool]:
-    """The captured files that belong to the looks; logs whose mark moved meanwhile are looked at again."""
+def _captured(
+    folder: DataFolder, logs: list[OwnedLog], copies: dict[str, LogCopy], paths: re.Pattern[str] | None
+) -> tuple[list[Path], bool]:
+    """The captured files that belong to the looks; logs whose mark moved meanwhile are looked at again.
+
+    paths: of the files that are meant; None: all are.
+    """
     for _ in range(MARK_LOOKS):
-        captured = list(_captured_files(folder.path))
+        captured = list(_captured_files(folder.path, paths))
         moved = [log for log in logs if _notes(folder, log) != copies[log.folder].notes()]
         if not moved:
             return captured, True
         for log in moved:
             copies[log.folder] = LogCopy(folder.files, log.folder, log.log_id)
-    return list(_captured_files(folder.path)), False
+    return list(_captured_files(folder.path, paths)), False
 
 
 def _notes(folder: DataFolder, log: OwnedLog) -> dict[str, bytes | None]:
@@ -150,12 +169,14 @@ def _notes(folder: DataFolder, log: OwnedLog) -> dict[str, bytes | None]:
     }
 
 
-def _captured_files(data: Path) -> Iterator[Path]:
-    """Finished files of the local folder, relative to the data folder."""
-    for parent, _, names in os.walk(data / CAPTURE_FOLDER):
+def _captured_files(data: Path, paths: re.Pattern[str] | None) -> Iterator[Path]:
+    """Finished files of the local folder, relative to the data folder. paths: see _captured."""
+    top = data / CAPTURE_FOLDER
+    for parent, _, names in os.walk(top):
         for name in names:
-            if not name.endswith(_UNFINISHED):
-                yield (Path(parent) / name).relative_to(data)
+            path = Path(parent) / name
+            if not name.endswith(_UNFINISHED) and (paths is None or paths.fullmatch(path.relative_to(top).as_posix())):
+                yield path.relative_to(data)
 
 
 def _wait_until_vouched(copies: list[LogCopy]) -> None:
@@ -167,7 +188,7 @@ def _wait_until_vouched(copies: list[LogCopy]) -> None:
         time.sleep(LOOK_AGAIN_S)
 
 
-def _write(folder: DataFolder, moment: _Moment, partial: Path) -> None:
+def _write(folder: DataFolder, moment: _Moment, partial: Path, *, has_certificates: bool) -> None:
     target = SystemFiles(partial)
     progress = ProgressReport(sum(copy.size_bytes for copy in moment.copies), "copied")
     for store in folder.stores:
@@ -180,7 +201,8 @@ def _write(folder: DataFolder, moment: _Moment, partial: Path) -> None:
         for name in (EPOCH_NAME, CLOCK_NAME):
             _copy_small(folder, target, store, name)
         target.sync_folder(join_path(store, LOGS_FOLDER))
-    for path in (*moment.captured, *_files_below(folder.path, TLS_FOLDER)):
+    certificates = _files_below(folder.path, TLS_FOLDER) if has_certificates else ()
+    for path in (*moment.captured, *certificates):
         _copy_file(folder.path / path, partial / path)
     _copy_small(folder, target, "", FORMAT_NAME)
     for parent, _, _ in os.walk(partial, topdown=False):

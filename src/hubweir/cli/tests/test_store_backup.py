@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -131,10 +132,10 @@ def test_a_mark_that_moves_while_files_are_listed_has_its_log_looked_at_again(
     moves = [seal_twice(pack_notes([Note(MARK_KEY, b"a later mark", 0, 0, 0)]))]
     later = moves[0]
 
-    def mark_moves(data: Path) -> Iterator[Path]:
+    def mark_moves(data: Path, paths: re.Pattern[str] | None) -> Iterator[Path]:
         if moves:
             mark.write_bytes(moves.pop())
-        return listed(data)
+        return listed(data, paths)
 
     monkeypatch.setattr(store_backup, "_captured_files", mark_moves)
     moment = store_backup._moment(folder)
