@@ -9,7 +9,6 @@ A test that plans faults of a disk in memory and meets none of them fails: tests
 So does one that leaves a file of such a disk open: tests/closed_files.py.
 A test marked own_interpreter shares its process with no other test: tests/own_interpreter.py.
 Collections of garbage pass over the tests that were collected: tests/frozen_items.py.
-The official Python clients wait shortly between two looks, without --all: tests/impatient_clients.py.
 """
 
 import os
@@ -27,7 +26,6 @@ pytest_plugins = [
     "tests.closed_files",
     "tests.own_interpreter",
     "tests.frozen_items",
-    "tests.impatient_clients",
 ]
 
 SHORT_SHARE = 20  # the default run does one in so many
