@@ -227,7 +227,7 @@ class Broker:
         on_answer(ReadersTold(tuple(told for each in asked for told in each.readers.told())))
 
     def _count(self) -> None:
-        self._captures.count()
+        self._captures.set_gauges()
         self._readers.set(sum(len(partition.readers) for partition in self._partitions()))
 
     def _ask_counters(self, command: AskCounters, on_answer: OnAnswer) -> None:

@@ -48,7 +48,7 @@ class ReadSize:
         self._counted_bytes = 0
         self._is_full = False
 
-    def ask(self) -> int:
+    def next_bytes(self) -> int:
         """How many bytes to read now. More than the least is counted from here on: such a read should not wait."""
         beyond = self._wanted_bytes - self._least_bytes
         if beyond:

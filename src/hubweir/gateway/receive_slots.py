@@ -22,7 +22,7 @@ class ReceiveSlots:
         self.used = 0
         self.used_bytes = 0
 
-    def take(self) -> ReceiveSlot:
+    def take_slot(self) -> ReceiveSlot:
         """A slot for one receive. Raises ServiceError SERVER_BUSY."""
         if self.used >= self._limit:
             text = f"{self._limit} receives wait over HTTP already, and more are not taken: receive again in a moment."

@@ -48,8 +48,8 @@ class Captures:
             raise ServiceError(STORE_OFFLINE, "This broker has no place for captured files: it captures nothing.")
         return self.tools
 
-    def count(self) -> None:
-        """Set the gauges: how far all of them are behind; zero when none runs any more."""
+    def set_gauges(self) -> None:
+        """How far all of them are behind; zero when none runs any more."""
         running = self.running
         self._gauges["partitions"].set(len(running))
         self._gauges["behind_events"].set(sum(each.behind_events for each in running))

@@ -256,7 +256,7 @@ class ConsumerNode(Node):
     def _read(self) -> None:
         """Ask for the next run."""
         assert self._reader_id is not None
-        size_bytes, settings = self._held.size.ask(), self.host.link_settings
+        size_bytes, settings = self._held.size.next_bytes(), self.host.link_settings
         # A large read is taken out of what all readers share, so it does not wait for events: a small one does.
         wait_ms = 0 if self.link.drain or size_bytes > settings.read_bytes else settings.read_wait_ms
         self._state = NEXT[self._state, ReaderStep.READ]

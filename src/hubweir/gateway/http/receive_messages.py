@@ -49,7 +49,7 @@ async def receive_and_delete(gateway: Gateway, request: Request, match: Match) -
 async def _receive(gateway: Gateway, request: Request, match: Match, mode: ReceiveMode, status: int) -> Response:
     wait_s = max(LEAST_WAIT_S, timeout_s(request.query))
     await request.body(BODY_BYTES, "The body of a receive")
-    slot = gateway.process.receive_slots.take()
+    slot = gateway.process.receive_slots.take_slot()
     try:
         with gone_where_absent():
             source = _checked(gateway, match.entity)

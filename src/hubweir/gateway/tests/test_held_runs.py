@@ -22,7 +22,7 @@ def reader(pool: HeldRuns) -> ReadSize:
 
 def read_whole(size: ReadSize) -> int:
     """Ask, get everything that was asked for, send it; how much that was."""
-    asked = size.ask()
+    asked = size.next_bytes()
     size.came(asked)
     size.sent()
     return asked
@@ -38,9 +38,9 @@ def test_a_run_that_was_let_go_unsent_brings_the_reader_back_to_the_least(pool: 
     size = reader(pool)
     for _ in range(4):
         read_whole(size)
-    size.came(size.ask())
+    size.came(size.next_bytes())
     size.dropped()
-    assert size.ask() == LEAST
+    assert size.next_bytes() == LEAST
 
 
 @pytest.mark.parametrize("came", [0, 1, 799])
@@ -48,23 +48,23 @@ def test_a_reader_that_came_to_the_end_waits_there_for_the_least(pool: HeldRuns,
     size = reader(pool)
     for _ in range(4):
         read_whole(size)
-    assert size.ask() == 1_600
+    assert size.next_bytes() == 1_600
     size.came(came)
     size.sent()
-    assert size.ask() == LEAST and pool.used_bytes == 0
+    assert size.next_bytes() == LEAST and pool.used_bytes == 0
 
 
 def test_half_of_what_was_asked_for_is_a_whole_run(pool: HeldRuns) -> None:
     size = reader(pool)
-    size.ask()
+    size.next_bytes()
     size.came(50)
     size.sent()
-    assert size.ask() == 200
+    assert size.next_bytes() == 200
 
 
 def test_a_batch_that_is_larger_than_the_read_is_counted_as_it_is(pool: HeldRuns) -> None:
     size = reader(pool)
-    size.ask()
+    size.next_bytes()
     size.came(POOL + 1)
     assert pool.is_used_up and pool.left_bytes == 0
     size.sent()
@@ -75,7 +75,7 @@ def test_while_the_pool_is_used_up_every_reader_still_gets_the_least(pool: HeldR
     fast, holder = reader(pool), reader(pool)
     for _ in range(5):
         read_whole(fast)
-    holder.ask()
+    holder.next_bytes()
     holder.came(POOL)
     assert [read_whole(fast) for _ in range(3)] == [LEAST] * 3
     holder.sent()
@@ -88,15 +88,15 @@ def test_a_large_read_that_is_under_way_is_counted(pool: HeldRuns) -> None:
         for _ in range(5):
             read_whole(size)
     pool.limit_bytes = 2_000
-    assert first.ask() == 1_600 and pool.used_bytes == 1_500
-    assert second.ask() == 600 and pool.left_bytes == 0
+    assert first.next_bytes() == 1_600 and pool.used_bytes == 1_500
+    assert second.next_bytes() == 600 and pool.left_bytes == 0
 
 
 def test_a_reader_that_ends_with_a_read_under_way_gives_everything_back(pool: HeldRuns) -> None:
     size = reader(pool)
     for _ in range(3):
         read_whole(size)
-    size.ask()
+    size.next_bytes()
     size.dropped()
     assert pool.used_bytes == 0
 
@@ -113,7 +113,7 @@ def most_held(kind: type[ReadSize]) -> int:
         number = dice.randrange(READERS)
         size = sizes[number]
         if not held[number]:
-            held[number] = size.ask()
+            held[number] = size.next_bytes()
             size.came(held[number])
         elif step < 15_000:
             held[number] = 0

@@ -215,7 +215,7 @@ class MessagingStore:
         self._logs[log.log_id] = log
         self._abouts[log.log_id] = opened.about
         log.on_fenced = self._fence_all
-        opened.tell()
+        opened.begin_alarms()
         on_done(log)
 
     def _not_opened(self, error: Exception, on_done: Callable[[SegmentLog | NotOpened], None]) -> None:

@@ -1,7 +1,7 @@
 """Open a log: recover it, and make what nobody vouched for durable before it is shown.
 
 `open_log` may run in any thread, so that many logs are opened beside each other and the loop stays free; what it found
-is told by OpenedLog.tell, on the loop. Nobody else has the log before.
+is told by OpenedLog.begin_alarms, on the loop. Nobody else has the log before.
 
 After a crash in here: the next open does the same again. The new segment is there whole or not at all (segment.py).
 """
@@ -98,7 +98,7 @@ class OpenedLog:
     _found: Recovered
     _notes: FoundNotes
 
-    def tell(self) -> None:
+    def begin_alarms(self) -> None:
         """Begin the alarms of what was found. On the loop."""
         state, found = self._state, self._found
         if found.vouched.index < found.end.index:

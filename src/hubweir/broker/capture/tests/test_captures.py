@@ -82,17 +82,17 @@ def test_gauges_are_sums_over_the_captures_that_run_now() -> None:
     counters = Counters()
     made, first, second = captures(counters), Behind(5, 700), Behind(30, 4_000, "the destination is away")
     made.running = {first: None, second: None}  # type: ignore[dict-item]
-    made.count()
+    made.set_gauges()
     assert gauges(counters) == (2, 35, 4_700, 1)
     del made.running[first]  # type: ignore[arg-type]
     second.failure = ""  # an error without a text fails, too
-    made.count()
+    made.set_gauges()
     assert gauges(counters) == (1, 30, 4_000, 1)
     second.failure = None
-    made.count()
+    made.set_gauges()
     assert gauges(counters) == (1, 30, 4_000, 0)
     made.running.clear()
-    made.count()
+    made.set_gauges()
     assert gauges(counters) == (0, 0, 0, 0), "the last one ended: no gauge tells of it any more"
 
 

@@ -24,7 +24,7 @@ def pool() -> HeldRuns:
 def held(pool: HeldRuns) -> HeldRun:
     """It holds ten events, and the next one to send is the second."""
     held = HeldRun(ReadSize(pool, least_bytes=1_000, limit_bytes=8_000))
-    held.size.ask()
+    held.size.next_bytes()
     held.came(EventsRead(1, FIRST + 1, FIRST + 10, RUN))
     return held
 
