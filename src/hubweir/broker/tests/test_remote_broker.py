@@ -156,13 +156,13 @@ def test_tries_are_bounded_in_both_directions(run: Run, tmp_path: Path) -> None:
     async def scenario() -> None:
         world = World(tmp_path)
         delays: list[int] = []
-        later = world.env.call_later
+        later = world.env.machine.call_later
 
         def kept(delay_ms: int, callback: Callable[[], None]) -> Any:
             delays.append(delay_ms)
             return later(min(delay_ms, 5), callback)
 
-        world.env.call_later = kept  # type: ignore[method-assign]
+        world.env.machine.call_later = kept  # type: ignore[method-assign]
         world.way.start()
         await until(lambda: len(delays) > 6)
         assert delays[:3] == [FIRST_RETRY_MS, 2 * FIRST_RETRY_MS, 4 * FIRST_RETRY_MS]
