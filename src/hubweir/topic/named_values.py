@@ -3,7 +3,7 @@
 | kept as     | in a filter | on AMQP                          | taken from AMQP as well    |
 |-------------|-------------|----------------------------------|----------------------------|
 | string      | str         | string                           | symbol, char               |
-| int         | int         | int                              | byte, ubyte, short, ushort |
+| int         | int         | int; long beyond 32 bits         | byte, ubyte, short, ushort |
 | long        | int         | long                             | uint, ulong                |
 | double      | float       | double                           | float                      |
 | boolean     | bool        | boolean                          |                            |
@@ -62,7 +62,9 @@ def value_of_named(named: NamedValue) -> Value:
 def amqp_of_named(named: NamedValue) -> object:
     """The value on AMQP. Raises as value_of_named."""
     value = value_of_named(named)
-    return Int(value) if named.type is ValueType.INT and type(value) is int else amqp_of(value)
+    # XML may call any whole number an int, and AMQP's has 32 bits.
+    is_int = named.type is ValueType.INT and type(value) is int and value in _INT32
+    return Int(value) if is_int else amqp_of(value)  # type: ignore[arg-type]  # an integer by the line above
 
 
 def named_of_amqp(name: str, amqp: object) -> NamedValue:
@@ -80,6 +82,7 @@ def named_of_amqp(name: str, amqp: object) -> NamedValue:
 
 
 _INTS: Final = frozenset({Int, Short, UShort, Byte, UByte})
+_INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 
 

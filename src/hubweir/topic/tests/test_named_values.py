@@ -130,6 +130,17 @@ def test_values_go_back_as_they_came(amqp: object) -> None:
     assert found == amqp and type(found) is type(amqp)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2147483647", Int(2**31 - 1)), ("-2147483648", Int(-(2**31))),
+        ("2147483648", Long(2**31)), ("-2147483649", Long(-(2**31) - 1)), ("9223372036854775807", Long(2**63 - 1)),
+    ],
+)  # fmt: skip
+def test_an_int_that_has_more_than_32_bits_is_a_long_on_amqp(text: str, expected: int) -> None:
+    assert encode(amqp_of_named(NamedValue("p", ValueType.INT, text))) == encode(expected)
+
+
 @given(
     st.text() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.booleans()
     | st.integers(-62_135_596_800_000, 253_402_300_799_999).map(Timestamp)

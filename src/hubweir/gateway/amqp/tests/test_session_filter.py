@@ -39,7 +39,7 @@ def test_without_the_filter_no_session_is_wanted() -> None:
     assert session_wish(attached({Symbol("other"): "s"})) is None
 
 
-@pytest.mark.parametrize("session_id", ["s", "", None])
+@pytest.mark.parametrize("session_id", ["s", "", "ß" * 128, None])
 def test_a_string_is_a_session_and_null_the_next_free_one(session_id: str | None) -> None:
     wish = session_wish(attached({SESSION_FILTER: session_id}))
     assert wish is not None
@@ -57,7 +57,7 @@ def test_the_wait_is_the_clients_of_any_integer_type() -> None:
     assert wish is not None and wish.wait_ms == WAIT_MS
 
 
-@pytest.mark.parametrize("value", [1, b"s", "x" * 129, Described(GO_DESCRIPTOR, 5)])
+@pytest.mark.parametrize("value", [1, b"s", "x" * 129, "ß" * 129, Described(GO_DESCRIPTOR, 5)])
 def test_what_is_no_session_id_is_refused(value: object) -> None:
     with pytest.raises(ServiceError) as refused:
         session_wish(attached({SESSION_FILTER: value}))
