@@ -17,8 +17,9 @@ from hubweir.topic.sql_values import Value
 Node = Expression | Predicate
 
 # Safety limits, besides that of characters. No settings: what was legal when a rule was made is legal when it is read
-# again, at the next start. A constant and a comma take two characters, so only long lists meet the first of them.
-NODE_LIMIT: Final = 256
+# again, at the next start. A constant and a comma take two characters: of what has SQL_LIMIT characters only lists of
+# constants with one digit each meet the first of them.
+NODE_LIMIT: Final = 512
 # Parentheses, signs and NOTs inside one another; people write two or three.
 DEPTH_LIMIT: Final = 16
 

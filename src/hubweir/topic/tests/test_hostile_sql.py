@@ -40,7 +40,7 @@ def test_a_giant_in_is_refused_before_it_is_kept(monkeypatch: pytest.MonkeyPatch
     text = "a IN (" + ",".join(["1"] * 1_000_000) + ")"
     assert "1024 are allowed" in refusal(text)
     monkeypatch.setattr(sql_reader, "SQL_LIMIT", 10_000_000)
-    assert "more than 256 names" in refusal(text[:200_000] + "1)")
+    assert "more than 512 names" in refusal(text[:200_000] + "1)")
 
 
 def test_giant_names_and_texts_are_refused_in_few_words() -> None:

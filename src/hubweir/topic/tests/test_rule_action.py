@@ -7,7 +7,7 @@ import pytest
 
 from hubweir.amqp.types.values import Char, Decimal64, Described, Float, Int, Symbol, Timestamp, UInt
 from hubweir.errors import ARGUMENT_ERROR
-from hubweir.topic import rule_action, sql_evaluate
+from hubweir.topic import rule_action, sql_evaluate, sql_reader
 from hubweir.topic.filtered_message import EncodedMessage
 from hubweir.topic.rule_action import (
     PROPERTIES_LIMIT_BYTES,
@@ -101,13 +101,14 @@ def test_32_sets_are_taken_and_one_more_is_not() -> None:
     assert refused.value.at == len(sets)
 
 
-def test_length_nodes_and_depth_are_those_of_filters() -> None:
+def test_length_nodes_and_depth_are_those_of_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SqlError, match="1024 are allowed"):
         action("SET a = '" + "x" * 1_015 + "'")
     with pytest.raises(SqlError, match="deeper than 16"):
         action("SET a = " + "(" * 17 + "1" + ")" * 17)
-    with pytest.raises(SqlError, match="more than 256 names"):
-        action("SET a = 1" + "+1" * 256)
+    monkeypatch.setattr(sql_reader, "SQL_LIMIT", 2_048)
+    with pytest.raises(SqlError, match="more than 512 names"):
+        action("SET a = 1" + "+1" * 512)
 
 
 # SB-109

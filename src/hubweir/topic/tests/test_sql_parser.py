@@ -247,10 +247,19 @@ def test_a_text_of_the_longest_length_is_read_and_one_character_more_is_not() ->
     assert "1025 characters, and at most 1024 are allowed" in refusal(text + " ")
 
 
-def test_256_nodes_are_read_and_one_more_is_not() -> None:
-    text = "a IN (" + ",".join(["1"] * 254) + ")"  # and a, and IN
+def test_512_nodes_are_read_and_one_more_is_not() -> None:
+    text = "a=1" + "+1" * 508  # 509 constants, a, the sum and the comparison
     assert parse(text)
-    assert "more than 256 names, constants and operators" in refusal(text.replace("(", "(1,"))
+    assert "more than 512 names, constants and operators" in refusal(text + "+1")
+
+
+@pytest.mark.parametrize(
+    ("one", "between"), [("a=1", " OR "), ("a=b", " AND "), ("a IS NOT NULL", " OR "), ("10", ",")]
+)
+def test_what_the_longest_length_holds_of_short_operands_is_read(one: str, between: str) -> None:
+    frame = "a IN (%s)" if between == "," else "%s"
+    many = (1_024 - len(frame) + 2 + len(between)) // len(one + between)
+    assert parse(frame % between.join([one] * many))
 
 
 @pytest.mark.parametrize(
