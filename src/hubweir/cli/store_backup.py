@@ -97,7 +97,7 @@ def copy_folder(data: Path, destination: Path, choose: Callable[[DataFolder], st
     moment = _copy(folder, partial, choose(folder))
     os.replace(partial, destination)
     _sync(destination.parent)
-    findings = _verify(destination)
+    findings = tell_damage(destination)
     events = sum(copy.size_bytes for copy in moment.copies)
     files = f", {len(moment.captured)} captured files" if moment.captured else ""
     click.echo(
@@ -209,6 +209,14 @@ def _write(folder: DataFolder, moment: _Moment, partial: Path, *, has_certificat
         _sync(Path(parent))
 
 
+def copy_captured(folder: DataFolder, data: Path, namespace: str) -> None:
+    """Copy the captured files of a namespace to another data folder, durably; what is there stays as it is."""
+    for path in _captured_files(folder.path, captured_paths(folder, namespace)):
+        if not (data / path).exists():
+            _copy_file(folder.path / path, data / path)
+            _sync((data / path).parent)
+
+
 def _copy_small(folder: DataFolder, target: SystemFiles, parent: str, name: str) -> None:
     data = read_whole(folder.files, join_path(parent, name))
     if data is not None:
@@ -239,10 +247,12 @@ def _is_catalog(log: OwnedLog) -> bool:
     return log.store.startswith(CATALOG_FOLDER)
 
 
-def _verify(destination: Path) -> int:
-    """Read every batch of the copy, and tell what is wrong in it, as it is in the folder that was copied; how much."""
+def tell_damage(destination: Path, namespace: str | None = None) -> int:
+    """Read every batch of a copy, or of one namespace in it, and tell what is wrong, as it is in the folder that was
+    copied; returns how much.
+    """
     copied = DataFolder(destination)
-    logs = copied.logs()
+    logs = [log for log in copied.logs() if namespace is None or log.namespace == namespace]
     progress = ProgressReport(sum(copied.size_bytes(log) for log in logs), "verified")
     found = [finding for log in logs for finding in wrong_with(copied, log, progress.add)]
     for each in found:

@@ -1,7 +1,8 @@
 """hubweir store restore: makes a data folder of a backup, for a service that is stopped, or for a new one.
 
-The backup is only read. After a crash: the folder lies under a name that ends in .partial, which no start is meant for;
-it gets its own when all of it is durable.
+One namespace may also be brought into a folder that has others (service/namespace_restore.py). The backup is only read.
+After a crash: a folder that is new lies under a name that ends in .partial, which no start is meant for; it gets its
+own when all of it is durable.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from pathlib import Path
 import click
 
 from hubweir.cli.chosen_namespace import chosen_namespace, takes_namespace
-from hubweir.cli.data_folder import takes_data
-from hubweir.cli.store_backup import PARTIAL, NoBackup, copy_folder
-from hubweir.service.data_folder import FORMAT_NAME
+from hubweir.cli.data_folder import LEFT_OVER, DataFolder, takes_data
+from hubweir.cli.store_backup import PARTIAL, NoBackup, copy_captured, copy_folder, tell_damage
+from hubweir.cli.store_verify import ProgressReport
+from hubweir.service.data_folder import FORMAT_NAME, StoredLog
+from hubweir.service.namespace_restore import BackedUp, restore_namespace
 
 
 @click.command()
@@ -28,8 +31,10 @@ def restore(source: Path, data: Path, namespace: str | None, connection_string: 
     A service that is to go on with it is stopped first, and its folder moved away. Every batch is verified; exit code 1
     when something is damaged: then the folder is there all the same, and what is damaged in it is told.
 
-    Of a backup of several namespaces one alone may be taken, with what `store backup` says that it has; a start on the
-    folder serves it as its default namespace.
+    Of a backup of several namespaces one alone may be taken, with what `store backup` says that it has: into a folder
+    of its own, where it is the default namespace, or into one that has others and is stopped. That folder may have
+    nothing of its name and host names; its other namespaces stay as they are. When the command was interrupted, the
+    same command again finishes.
     """
     source, data = source.resolve(), data.resolve()
     if source.name.endswith(PARTIAL):
@@ -38,6 +43,10 @@ def restore(source: Path, data: Path, namespace: str | None, connection_string: 
         raise NoBackup(f"{source} is no backup: it has no file {FORMAT_NAME}")
     if source in data.parents:
         raise NoBackup(f"{data} lies in the backup {source}, which is only read: name a folder outside of it")
+    if (namespace is not None or connection_string is not None) and (data / FORMAT_NAME).exists():
+        backup = DataFolder(source)
+        _add(backup, data, chosen_namespace(backup, namespace, connection_string) or "")
+        return
     # The copy is made beside the folder and gets its name at the end, which no file system does to a mount.
     if os.path.ismount(data):
         raise NoBackup(f"{data} is a mounted file system, which cannot be made anew: name a folder in it")
@@ -46,3 +55,22 @@ def restore(source: Path, data: Path, namespace: str | None, connection_string: 
     if copy_folder(source, data, lambda folder: chosen_namespace(folder, namespace, connection_string)):
         sys.exit(1)
     click.echo(f"a start on it goes on from there: hubweir serve --data {data}")
+
+
+def _add(backup: DataFolder, data: Path, namespace: str) -> None:
+    """Restore a namespace into a data folder that has others."""
+    description = next(each for each in backup.namespaces() if each.name == namespace)
+    logs = [log for log in backup.logs() if log.namespace == namespace and log.state != LEFT_OVER]
+    missing = [log.entity for log in logs if log.state == "missing"]
+    if missing:
+        raise NoBackup(f"{backup.path} has not all of {namespace}: {missing[0]} is missing; nothing was changed")
+    [catalog] = [log.log_id for log in logs if log.hub is None]
+    entities = tuple(StoredLog(log.store, log.log_id) for log in logs if log.hub is not None)
+    progress = ProgressReport(sum(backup.size_bytes(log) for log in logs), "copied")
+    restore_namespace(
+        str(backup.path), str(data), BackedUp(description, catalog, entities), progress.add,
+        lambda: copy_captured(backup, data, namespace),
+    )  # fmt: skip
+    if tell_damage(data, namespace):
+        sys.exit(1)
+    click.echo(f"namespace {namespace} is in {data} now, every batch verified: start its service again")

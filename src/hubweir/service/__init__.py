@@ -12,8 +12,9 @@ client_string.py; people find a portal_on_demand.py. What a scrape of /metrics a
 collector by trace_export.py. The log is printed by log_output.py, at most so much of a kind as line_limit.py lets
 through; service_life.py says its first and its last line.
 
-Other, short-lived processes on a data folder are log_renewal.py, which makes one lost log anew, and log_move.py, which
-moves one log to another store.
+Other, short-lived processes on a data folder are log_renewal.py, which makes one lost log anew, log_move.py, which
+moves one log to another store, and namespace_restore.py, which brings a namespace of a backup in; both have the folder
+as a stopped_folder.py.
 
 Of several processes (docs/brokers.md), the one that keeps the catalogs is supervisor.py, and each of the others
 broker_process.py, told what to be by process_start.py. A supervisor has each as a supervised_process.py, with a

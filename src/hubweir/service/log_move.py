@@ -1,10 +1,9 @@
 """One log of a data folder moves from one messaging store to another, while no service runs on the folder.
 
-The folder, its catalogs and all stores are locked, so that not even a broker process that a killed supervisor left goes
-on with an old placement. Both stores take a new epoch: a process that lost its lock accepts nothing any more that the
-copy would not have. Then: what an interrupted move left is removed → the copy is made
-unseen → the other store takes an epoch above those of the log → the copy is shown → the catalog names the other store →
-the first store's files are removed (messaging_store/disk/moved_log.py).
+The folder, its catalogs and all stores are locked, and both stores take a new epoch (stopped_folder.py), so that no
+process goes on with an old placement, nor accepts what the copy would not have. Then: what an interrupted move left is
+removed → the copy is made unseen → the other store takes an epoch above those of the log → the copy is shown → the
+catalog names the other store → the first store's files are removed (messaging_store/disk/moved_log.py).
 
 After a crash: the catalog names one of the two stores, and the log is whole there. The same command finishes the move,
 or makes it anew from the beginning. What goes wrong before the catalog says so takes the move back.
@@ -12,44 +11,25 @@ or makes it anew from the beginning. What goes wrong before the catalog says so 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
 
-from hubweir.drivers.system_env import SystemEnv
 from hubweir.env import Env, join_path
 from hubweir.errors import TIMED_OUT, HubweirError, ServiceError, StoreLocked
 from hubweir.limits import MIB
-from hubweir.messaging_store.disk.files import SystemFiles
-from hubweir.messaging_store.disk.layout import FORMAT_NAME, LOGS_FOLDER
+from hubweir.messaging_store.disk.layout import LOGS_FOLDER
 from hubweir.messaging_store.disk.moved_log import MovedLog, has_log_files, remove_log_files
 from hubweir.messaging_store.disk.newest_segment import is_lost
-from hubweir.messaging_store.log import Durability, Refused
-from hubweir.messaging_store.log_store import NotOpened
-from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.writer_epochs import newest_epoch_in
-from hubweir.namespace.catalog_log import load_catalog
 from hubweir.namespace.catalog_writer import CatalogWriter
-from hubweir.service.completions import answer
-from hubweir.service.data_folder import CATALOG_FOLDER, check_data_format, store_count, store_folder
-
-T = TypeVar("T")
-
-# What a store that takes a log keeps free: its RESERVE, and an epoch.
-SPARE_BYTES = 8 * MIB
+from hubweir.service.data_folder import store_folder
+from hubweir.service.stopped_folder import SPARE_BYTES, StoppedFolder, WaitFor, on_disk
 
 
 class NoMove(HubweirError):
     """The log cannot be moved like that; the text says what there is, and what to do."""
-
-
-class WaitFor(Protocol):
-    """Plays the loop until a completion has answered, and returns its answer."""
-
-    def __call__(self, start: Callable[[Callable[[T], None]], object], /) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +46,8 @@ def move(data: str, log_id: str, target: int, on_bytes: Callable[[int], None]) -
 
     Raises NoMove, ServiceError, StoreError and OSError: the log is where it was then, unless the text says otherwise.
     """
-    files = SystemFiles(data)
-    check_data_format(files, data)
-    loop = asyncio.new_event_loop()
-    envs = [SystemEnv(files, loop=loop)]
-
-    def env_of(folder: str) -> Env:
-        envs.append(envs[0].beside(SystemFiles(data, space_of=folder), threads=1, name=folder))
-        return envs[-1]
-
-    try:
-        return LogMove(envs[0], env_of, lambda start: loop.run_until_complete(answer(start)), data).move(
-            log_id, target, on_bytes
-        )
-    finally:
-        for env in reversed(envs):
-            env.close()
-        loop.close()
+    with on_disk(data) as (env, env_of, wait_for):
+        return LogMove(env, env_of, wait_for, data).move(log_id, target, on_bytes)
 
 
 class LogMove:
@@ -94,20 +59,20 @@ class LogMove:
         self._env_of = env_of
         self._wait_for = wait_for
         self._data = data
-        self._stores: dict[int, MessagingStore] = {}
-        self._envs: dict[int, Env] = {}
 
     def move(self, log_id: str, target: int, on_bytes: Callable[[int], None]) -> Moved:
         """Move a log to the store of that index; see `move`."""
         files = self._env.files
         with ExitStack() as ends:
-            self._lock(ends, "")
-            writer = self._catalog_with(log_id, ends)
+            folder = StoppedFolder(
+                self._env, self._env_of, self._wait_for, ends, lambda error: NoMove(_in_use(self._data, error))
+            )
+            writer = self._catalog_with(folder, log_id)
             entity = writer.namespace.owner_of(log_id)
             placement = None if entity is None else entity.placement(log_id)
             assert entity is not None and placement is not None, "the catalog was chosen by this log"
             source = placement.store_index
-            known = [index for index in range(store_count(files)) if self._is_there(index)]
+            known = folder.known()
             if target not in known:
                 raise NoMove(_unknown_store(self._data, target, known))
             title = f"log {log_id} of {entity.kind.noun} '{entity.name}'"
@@ -122,24 +87,28 @@ class LogMove:
             if source != target:
                 writer.check_move(log_id, target)
             for index in sorted({source, target, *left}):
-                self._own(index, ends)
-            for index in known:
-                if index not in self._stores:
-                    self._lock(ends, store_folder(index))
+                folder.own(index)
+            folder.lock_others()
             for index in left:
                 remove_log_files(files, store_folder(index), log_id)
             if source == target:
                 return Moved(store_folder(left[0]), store_folder(target), is_finished=True)
-            self._move(writer, log_id, source, target, on_bytes)
+            self._move(folder, writer, log_id, source, target, on_bytes)
             return Moved(store_folder(source), store_folder(target), is_finished=False)
 
     def _move(
-        self, writer: CatalogWriter, log_id: str, source: int, target: int, on_bytes: Callable[[int], None]
+        self,
+        folder: StoppedFolder,
+        writer: CatalogWriter,
+        log_id: str,
+        source: int,
+        target: int,
+        on_bytes: Callable[[int], None],
     ) -> None:
         env, files = self._env, self._env.files
         first, second = store_folder(source), store_folder(target)
         moved = MovedLog(files, log_id, first, second)
-        needed, free = moved.space_bytes + SPARE_BYTES, self._envs[target].files.free_bytes()
+        needed, free = moved.space_bytes + SPARE_BYTES, folder.envs[target].files.free_bytes()
         if needed > free:
             raise NoMove(
                 f"{second} has {free / MIB:.0f} MiB free, and the log needs {needed / MIB:.0f} there: nothing was "
@@ -149,7 +118,7 @@ class LogMove:
             moved.copy(on_bytes)
             env.fault("move.copied")
             newest = newest_epoch_in(files, join_path(first, LOGS_FOLDER, log_id))
-            (self._wait_for(partial(self._stores[target].epochs.take_epoch_above, newest))).value()
+            (self._wait_for(partial(folder.stores[target].epochs.take_epoch_above, newest))).value()
             moved.show()
             env.fault("move.shown")
         except (Exception, KeyboardInterrupt):
@@ -174,55 +143,12 @@ class LogMove:
         with suppress(OSError):  # else the next try does it
             remove_log_files(self._env.files, folder, log_id)
 
-    # What is locked and opened
-
-    def _lock(self, ends: ExitStack, folder: str) -> None:
-        """Hold the data folder (""), or a store that has nothing of the log; one that cannot be read is let be."""
-        try:
-            lock = self._env.files.lock_folder(folder)
-        except StoreLocked as error:
-            raise NoMove(_in_use(self._data, error)) from error
-        except OSError:
-            if not folder:
-                raise
-            return
-        ends.callback(lock.release)
-
-    def _own(self, index: int, ends: ExitStack) -> None:
-        """Open a store, with a new epoch, until the end."""
-        folder = store_folder(index)
-        env = self._envs[index] = self._env_of(folder)
-        self._stores[index] = self._open(env, folder, ends)
-
-    def _open(self, env: Env, folder: str, ends: ExitStack, *, has_retention: bool = True) -> MessagingStore:
-        try:
-            store = MessagingStore.open(env, folder, has_retention=has_retention)
-        except StoreLocked as error:
-            raise NoMove(_in_use(self._data, error)) from error
-        ends.callback(self._close, store)
-        return store
-
-    def _close(self, store: MessagingStore) -> None:
-        def start(on_done: Callable[[bool], None]) -> None:
-            store.close(lambda: on_done(True))
-
-        self._wait_for(start)
-
-    def _is_there(self, index: int) -> bool:
-        return self._env.files.exists(join_path(store_folder(index), FORMAT_NAME))
-
-    def _catalog_with(self, log_id: str, ends: ExitStack) -> CatalogWriter:
+    def _catalog_with(self, folder: StoppedFolder, log_id: str) -> CatalogWriter:
         """The catalog that names a log. Raises NoMove when none does, and what keeps a catalog from being read."""
-        catalogs = self._open(self._env, CATALOG_FOLDER, ends, has_retention=False)
-        for catalog_id in catalogs.log_ids():
-            log = self._wait_for(partial(catalogs.open_log, catalog_id, durability=Durability.DURABLE))
-            if isinstance(log, NotOpened):
-                raise log.error
-            loaded = self._wait_for(partial(load_catalog, log))
-            if isinstance(loaded, Refused):
-                raise loaded.error
-            if loaded.catalog.owner_of(log_id) is not None:
-                return CatalogWriter(log, self._env, loaded)
+        _, writers = folder.catalogs()
+        for writer in writers:
+            if writer.namespace.owner_of(log_id) is not None:
+                return writer
         raise NoMove(f"no catalog of {self._data} names log {log_id}: nobody knows where it is to be served")
 
 

@@ -13,9 +13,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from hubweir.cli.chosen_namespace import NoSuchNamespace
 from hubweir.cli.main import hubweir
+from hubweir.cli.tests.test_chosen_namespace import KEYS, SAID, TIME, fill, string_of
 from hubweir.cli.tests.test_store_backup import backup, events_of, sending, typed
 from hubweir.client.blocking import BlockingEventHubClient
+from hubweir.client.blocking_queue import BlockingQueueClient
+from hubweir.config.namespace_settings import Said, SaidNamespaces
+from hubweir.messaging_store.disk.moved_log import MovedLog
 from hubweir.testing.running_namespace import running_namespace
 
 LARGE, COUNT = b"x" * 200_000, 300  # 60 MB take some tenths of a second to copy
@@ -135,3 +140,142 @@ def test_a_backup_gets_nothing_inside_it_and_a_mount_is_not_made_anew(
     refused = restore(Path("."), tmp_path / "new")
     assert refused.exit_code == 1 and "did not end" in str(refused.exception)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["FORMAT", "monday.partial"]
+
+
+# -- one namespace into a folder that has others
+
+
+@pytest.fixture(scope="module")
+def backed_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of two namespaces, whose stores saw several starts: their epochs are above those of a new folder."""
+    folder = tmp_path_factory.mktemp("backed-up")
+    data, copy = folder / "data", folder / "copy"
+    with running_namespace(data=str(data), said=SAID) as running:
+        fill(running)
+    for _ in range(4):
+        with running_namespace(data=str(data), said=SAID):
+            pass
+    captured = data / "capture" / "files" / "two.x" / "orders" / "0" / TIME
+    captured.parent.mkdir(parents=True)
+    captured.write_bytes(b"captured of two")
+    assert backup(data, copy).exit_code == 0
+    return copy
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder that has a namespace of its own, with a queue; no service runs on it."""
+    with running_namespace(data=str(tmp_path / "home"), said=HOME) as running:
+        running.create_queue("kitchen")
+        with BlockingQueueClient.from_connection_string(running.connection_string()) as client:
+            client.sender("kitchen").send(b"message of home")
+    return tmp_path / "home"
+
+
+HOME = SaidNamespaces(Said(name="home", key=KEYS["one"]))
+
+
+def add(source: Path, data: Path, name: str = "two") -> Result:
+    return CliRunner().invoke(hubweir, ["store", "restore", str(source), "--data", str(data), "--namespace", name])
+
+
+def logs_of(data: Path) -> list[str]:
+    """What stands where logs are."""
+    return sorted(str(path.relative_to(data)) for path in data.glob("*/logs/*"))
+
+
+def test_a_namespace_comes_into_a_folder_that_has_others_and_goes_on_there(backed_up: Path, home: Path) -> None:
+    result = add(backed_up, home)
+    assert result.exit_code == 0, result.output
+    assert next(home.rglob("*.avro")).read_bytes() == b"captured of two"
+    assert CliRunner().invoke(hubweir, ["store", "verify", "--data", str(home)]).exit_code == 0
+    for round_number in range(2):  # what is written behind it is there after another start, too
+        with running_namespace(data=str(home), said=SaidNamespaces(Said())) as running:
+            assert [each.name for each in running.parts.process.gateways] == ["home", "two"], "the default one stays"
+            assert running.parts.alarms.current() == ()
+            with BlockingEventHubClient.from_connection_string(string_of(running, "two"), "orders") as client:
+                receiver, bodies = client.receiver("0"), list[bytes]()
+                while len(bodies) <= round_number and (came := receiver.receive(max_wait_s=WAIT_S)):
+                    bodies += [bytes(each.body) for each in came]
+                assert bodies == [b"event of two", b"later"][: 1 + round_number]
+                if not round_number:
+                    client.sender(partition_id="0").send([b"later"])
+            for key, text in (("two", b"message of two"), ("one", b"message of home")):
+                with BlockingQueueClient.from_connection_string(string_of(running, key)) as queues:
+                    assert queues.receiver("kitchen").peek(1).bodies() == [text]
+
+
+def test_a_namespace_is_refused_where_something_has_its_name_its_hosts_or_its_logs(
+    backed_up: Path, home: Path, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "hosts"
+    with running_namespace(
+        data=str(hosts), said=SaidNamespaces(Said(name="other", hostnames=("second.example",)))
+    ) as running:
+        assert "a service runs on" in str(add(backed_up, hosts).exception)
+        assert running.parts.ready
+    before = logs_of(hosts)
+    assert "second.example" in str(add(backed_up, hosts).exception)
+    assert add(backed_up, home).exit_code == 0
+    assert "has a namespace two already" in str(add(backed_up, home).exception)
+    with running_namespace(data=str(hosts), said=SaidNamespaces(Said())):
+        pass
+    assert logs_of(hosts) == before
+    with pytest.raises(NoSuchNamespace):
+        raise add(backed_up, home, "three").exception or AssertionError
+
+
+def test_what_goes_wrong_takes_back_what_was_done_and_the_command_may_be_given_again(
+    backed_up: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, show = logs_of(home), MovedLog.show
+    for fails_at in range(3):  # two logs of entities, and the catalog
+        shown: list[MovedLog] = []
+
+        def fail(self: MovedLog, shown: list[MovedLog] = shown, fails_at: int = fails_at) -> None:
+            shown.append(self)
+            if len(shown) > fails_at:
+                raise OSError("no more")
+            show(self)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(MovedLog, "show", fail)
+            assert "no more" in str(add(backed_up, home).exception)
+        assert logs_of(home) == before and len(shown) == fails_at + 1
+    assert add(backed_up, home).exit_code == 0
+
+
+def test_the_default_namespace_of_a_folder_stays_that(backed_up: Path, home: Path) -> None:
+    """In the backup `one` is the default namespace."""
+    assert add(backed_up, home, "one").exit_code == 0
+    with running_namespace(data=str(home), said=SaidNamespaces(Said())) as running:
+        assert [each.name for each in running.parts.process.gateways] == ["home", "one"]
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_a_restore_that_was_killed_is_finished_by_the_same_command(
+    backed_up: Path, home: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    class Killed(BaseException):
+        """Nothing runs behind it."""
+
+    before, show, shown = logs_of(home), MovedLog.show, list[MovedLog]()
+
+    def killed(self: MovedLog) -> None:
+        if len(shown) == at:
+            raise Killed
+        shown.append(self)
+        show(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MovedLog, "show", killed)
+        with pytest.raises(Killed):
+            add(backed_up, home)
+    assert logs_of(home) != before, "control: it left something"
+    with running_namespace(data=str(home), said=SaidNamespaces(Said())) as running:
+        assert [each.name for each in running.parts.process.gateways] == ["home"]
+    assert add(backed_up, home).exit_code == 0
+    with running_namespace(data=str(home), said=SaidNamespaces(Said())) as running:
+        assert running.parts.alarms.current() == ()
+        with BlockingQueueClient.from_connection_string(string_of(running, "two")) as queues:
+            assert queues.receiver("kitchen").receive(max_wait_s=WAIT_S).bodies() == [b"message of two"]

@@ -27,15 +27,18 @@ from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
 class MovedLog:
     """A log that lies whole in one store, on its way to another. Everything blocks and raises OSError."""
 
-    def __init__(self, files: Files, log_id: str, source: str, target: str) -> None:
-        """source, target: the folders of the stores. Nothing of the log is in the target.
+    def __init__(
+        self, files: Files, log_id: str, source: str, target: str, *, source_files: Files | None = None
+    ) -> None:
+        """source, target: the folders of the stores. Nothing of the log is in the target. source_files: of a source
+        that is below another root.
 
         Raises what LogCopy raises.
         """
         self._files = files
         self._log_id = log_id
         self._target = target
-        self._copy = self._look(source)
+        self._copy = self._look(source, source_files or files)
 
     @property
     def space_bytes(self) -> int:
@@ -52,7 +55,7 @@ class MovedLog:
         self._files.rename(_unfinished(self._target, self._log_id), join_path(parent, self._log_id))
         self._files.sync_folder(parent)
         self._copy.remember(self._files, self._target)
-        shown = self._look(self._target)
+        shown = self._look(self._target, self._files)
         if (shown.next_index, shown.size_bytes, shown.notes()) != (
             self._copy.next_index,
             self._copy.size_bytes,
@@ -60,9 +63,9 @@ class MovedLog:
         ):
             raise StoreError(f"the copy of log {self._log_id} in {self._target} is not what was copied")
 
-    def _look(self, store_folder: str) -> LogCopy:
+    def _look(self, store_folder: str, files: Files) -> LogCopy:
         folder = join_path(store_folder, LOGS_FOLDER, self._log_id)
-        return LogCopy(ReadOnlyFiles(self._files), folder, self._log_id)
+        return LogCopy(ReadOnlyFiles(files), folder, self._log_id)
 
 
 def has_log_files(files: Files, store_folder: str, log_id: str) -> bool:
