@@ -4,7 +4,8 @@ While units are on, or connections have a quota, a lease is asked for every LEAS
 that what is lent does not let in waits for a lease that is asked for at once, and others behind it, so that runs keep
 their order; when that lease has not enough either, they are refused, and so is what comes until the next. What moved is
 told with each lease, and every REPORT_MS where there are none. While the keeper is away each process goes on with its
-part.
+part. So it does while a keeper that is there leaves a lease unanswered for LATE_MS: its process stalls, and nobody
+knows for how long.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered
 from hubweir.broker.throttle_lines import ThrottleLines
 from hubweir.env import Env, Timer
-from hubweir.errors import SERVER_BUSY
+from hubweir.errors import SERVER_BUSY, TIMED_OUT
 from hubweir.gateway.append_queue import PendingAppend, Taker
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.gateway.namespace_units import OnUnits, OnUsage, unused_units
@@ -34,6 +35,8 @@ from hubweir.throughput_unit.unit_lender import LEASE_MS
 REPORT_MS = 1_000
 # Runs that come one after the other, each a little over what is lent, ask together.
 ASK_GAP_MS = 10
+# A keeper that is well answers within some milliseconds, and under much load within a part of a second.
+LATE_MS = 1_000
 
 
 @dataclass(slots=True)
@@ -70,6 +73,8 @@ class LentUnits:
         self._throttle_lines = ThrottleLines(env, THROTTLED, THROTTLED_OVER, namespace=namespace.name)
         self._waiting: deque[_Run] = deque()
         self._is_asking = False
+        self._is_late = False  # the lease that was asked for, by LATE_MS and more
+        self._late_timer: Timer | None = None
         self._asked_ms = -ASK_GAP_MS
         self._soon: Timer | None = None
         self._short_until_ms = 0  # the newest lease has not enough for more until then
@@ -86,7 +91,7 @@ class LentUnits:
         busy = self._admit(run)
         if busy is None:
             return
-        if not self._source.link.is_up or (not self._is_asking and self._env.monotonic_ms() < self._short_until_ms):
+        if self._is_alone or (not self._is_asking and self._env.monotonic_ms() < self._short_until_ms):
             self._refuse(run, busy)
             return
         self._waiting.append(run)
@@ -102,7 +107,7 @@ class LentUnits:
 
     def inflated(self) -> None:
         """Events are to go out. Where they are more than what is lent, the next lease brings it, and units may grow."""
-        if self.admission.owes and self._source.link.is_up:
+        if self.admission.owes and not self._is_alone:
             self._ask_soon()
 
     def read_waits(self) -> None:
@@ -131,12 +136,18 @@ class LentUnits:
         self._source.ask_usage(on_done)
 
     def stop(self, on_done: Callable[[object], None]) -> None:
-        """Tell what moved, and count no more. What waits is let in or refused first."""
+        """Tell what moved, and count no more. What waits is let in or refused first. A keeper that stalls is waited for
+        no longer than LATE_MS."""
+        waits = [on_done]
 
         def told(answer: Answer) -> None:
+            timer.cancel()
             self._leased(answer)
-            on_done(answer)
+            if waits:
+                waits.pop()(answer)
 
+        silent = Refusal(TIMED_OUT, "the keeper did not answer in time", known=False)
+        timer = self._env.call_later(LATE_MS, lambda: told(silent))
         self._timer.cancel()
         self._throttle_lines.stop()
         if self._soon is not None:
@@ -150,12 +161,17 @@ class LentUnits:
     # Leases
 
     @property
+    def _is_alone(self) -> bool:
+        """Whether there is no keeper, or one that does not answer."""
+        return self._is_late or not self._source.link.is_up
+
+    @property
     def _period_ms(self) -> int:
         return LEASE_MS if self.admission.units is not None or self._has_connection_quota else REPORT_MS
 
     def _tick(self) -> None:
         self._timer = self._env.call_later(self._period_ms, self._tick)
-        self.admission.go_on_alone(self._env.monotonic_ms(), is_alone=not self._source.link.is_up)
+        self.admission.go_on_alone(self._env.monotonic_ms(), is_alone=self._is_alone)
         if self._source.link.is_up and not self._is_asking and self._has_news():
             self._ask()
 
@@ -181,7 +197,14 @@ class LentUnits:
     def _ask(self) -> None:
         self._is_asking = True
         self._asked_ms = self._env.monotonic_ms()
+        self._late_timer = self._env.call_later(LATE_MS, self._late)
         self._lease(self._leased)
+
+    def _late(self) -> None:
+        """The keeper does not answer. Nothing more is asked until it does; what waits goes by this process's part."""
+        self._late_timer, self._is_late = None, True
+        self.admission.go_on_alone(self._env.monotonic_ms(), is_alone=True)
+        self._let_in(is_lent=False)
 
     def _lease(self, on_answer: Callable[[Answer], None]) -> None:
         """Ask for a lease that lets in what waits."""
@@ -205,14 +228,21 @@ class LentUnits:
         link.submit(LeaseUnits(link.owner, self._source.name, counts, asked_in, asked_out, connections), answered)
 
     def _leased(self, answer: Answer) -> None:
-        self._is_asking = False
+        self._is_asking = self._is_late = False
+        if self._late_timer is not None:
+            self._late_timer.cancel()
+            self._late_timer = None
         now_ms = self._env.monotonic_ms()
         if isinstance(answer, UnitsLent):
+            self.admission.go_on_alone(now_ms, is_alone=False)
             self.admission.lend((answer.amount_in, answer.amount_out), answer.processes, now_ms)
             self.other_connections = answer.connections
         else:
             self.admission.go_on_alone(now_ms, is_alone=True)
-        is_lent = isinstance(answer, UnitsLent)
+        self._let_in(is_lent=isinstance(answer, UnitsLent))
+
+    def _let_in(self, *, is_lent: bool) -> None:
+        """Have what waits stored, or refuse it. is_lent: by a lease, which was asked for what had come by then."""
         while self._waiting:
             busy = self._admit(self._waiting[0])
             if busy is not None and is_lent and not self._waiting[0].is_asked:
@@ -220,7 +250,7 @@ class LentUnits:
                 return
             run = self._waiting.popleft()
             if busy is not None:
-                self._short_until_ms = now_ms + LEASE_MS
+                self._short_until_ms = self._env.monotonic_ms() + LEASE_MS
                 self._refuse(run, busy)
 
     def _admit(self, run: _Run) -> Busy | None:

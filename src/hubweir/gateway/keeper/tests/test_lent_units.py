@@ -8,7 +8,7 @@ import pytest
 
 from hubweir.broker.commands.keeper import LeaseUnits
 from hubweir.gateway.amqp.tests.world import Peer, World, event, quotas
-from hubweir.gateway.keeper.lent_units import ASK_GAP_MS, REPORT_MS
+from hubweir.gateway.keeper.lent_units import ASK_GAP_MS, LATE_MS, REPORT_MS
 from hubweir.gateway.keeper.tests.keeper_world import Follower, KeeperWorld
 from hubweir.throughput_unit.unit_lender import LEASE_MS
 from hubweir.throughput_unit.usage import HourUsage
@@ -225,6 +225,27 @@ def test_a_send_that_waits_for_a_lease_when_the_keeper_goes_is_not_lost(
     two[0].went()
     world.run_for(50)
     assert [text for *_, text in peer.outcomes(link)] == ["accepted"]
+
+
+def test_a_keeper_that_stalls_keeps_neither_senders_nor_readers_waiting(
+    world: KeeperWorld, two: list[Follower]
+) -> None:
+    peer = two[0].trusted_peer()
+    (link,) = senders(peer, range(1))
+    hold(world, 1)
+    for _ in range(1_000):
+        link.send(event(b"x"), settled=True)
+        if not link.sendable:
+            world.run_for(100)
+    world.run_for(5_000)
+    for follower in two:
+        follower.stream.is_held = True
+    link.send(event(b"y"), settled=False)
+    reader = peer.receiver("hub/ConsumerGroups/$Default/Partitions/0", credit=2_000, selector=ALL)
+    world.run_for(2 * LATE_MS)
+    assert [text for *_, text in peer.outcomes(link)] == ["accepted"]
+    world.run_for(2 * LATE_MS)
+    assert len(peer.bodies(reader)) >= 1_000
 
 
 def test_sends_that_wait_to_ask_together_when_the_keeper_goes_are_not_lost(

@@ -12,7 +12,7 @@ from hubweir.broker.commands.partition import AppendEvents
 from hubweir.broker.commands.process import Refusal
 from hubweir.errors import SERVER_BUSY, STORE_OFFLINE, TIMED_OUT
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
-from hubweir.gateway.keeper.lent_units import ASK_GAP_MS, LentUnits
+from hubweir.gateway.keeper.lent_units import ASK_GAP_MS, LATE_MS, LentUnits
 from hubweir.limits import UnitsLimits
 from hubweir.namespace.catalog import Catalog
 from hubweir.namespace.catalog_operation import DescribeNamespace
@@ -58,6 +58,8 @@ class Asked:
             self.asked.append((command, on_answer))
         else:
             on_answer(Refusal(STORE_OFFLINE, "away"))
+
+    change = submit
 
     def append(self, events: int) -> None:
         def answered(answer: Answer) -> None:
@@ -139,6 +141,42 @@ def test_runs_that_wait_to_ask_go_by_their_own_part_when_the_keeper_is_away() ->
     assert (asked.stored, asked.refused) == ([1, 400], [101])  # two processes: 500 each
 
 
+def test_runs_that_wait_for_a_keeper_that_stalls_go_by_their_own_part_after_a_while() -> None:
+    asked = Asked()
+    asked.append(1)
+    asked.lend(1)
+    asked.append(400)
+    asked.append(101)
+    asked.env.run_for(ASK_GAP_MS + LATE_MS - 1)
+    asks = len(asked.asked)
+    assert (asked.stored, asked.refused) == ([1], [])
+    asked.env.run_for(1)
+    assert (asked.stored, asked.refused) == ([1, 400], [101])  # two processes: 500 each
+    asked.env.run_for(10 * LATE_MS)
+    asked.append(500)
+    asked.append(300)
+    assert (asked.stored, asked.refused) == ([1, 400, 500], [101, 300])
+    assert len(asked.asked) == asks, "a keeper that does not answer is asked once"
+
+
+def test_the_lease_of_a_keeper_that_stalled_holds_as_any_other() -> None:
+    asked = Asked()
+    asked.append(10)
+    asked.env.run_for(LATE_MS)
+    assert asked.stored == [10]
+    asked.lend(20)
+    asked.append(30)
+    assert asked.stored == [10], "its own part is no more"
+    asked.env.run_for(ASK_GAP_MS)
+    asked.lend(30)
+    assert (asked.stored, asked.refused) == ([10, 30], [])
+    asked.env.run_for(LATE_MS - 1)
+    asked.lend(0)
+    asked.env.run_for(2)
+    asked.append(5)
+    assert asked.stored == [10, 30], "no lease is late before its own time"
+
+
 def test_counts_are_told_again_unless_they_may_have_been_heard() -> None:
     asked = Asked()
     asked.append(5)
@@ -171,3 +209,17 @@ def test_runs_that_wait_when_the_process_stops_are_answered() -> None:
     asks = len(asked.asked)
     asked.env.run_for(10 * LEASE_MS)
     assert len(asked.asked) == asks
+
+
+def test_a_process_that_stops_waits_for_a_keeper_that_stalls_no_longer_than_runs_do() -> None:
+    asked = Asked()
+    asked.append(3)
+    stopped: list[object] = []
+    asked.units.stop(stopped.append)
+    asked.env.run_for(LATE_MS - 1)
+    assert stopped == []
+    asked.env.run_for(1)
+    assert (asked.stored, len(stopped)) == ([3], 1)
+    asked.lend(3)
+    asked.env.run_for(2 * LATE_MS)
+    assert (asked.stored, len(stopped)) == ([3], 1)
