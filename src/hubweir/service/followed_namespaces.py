@@ -110,8 +110,8 @@ class FollowedNamespaces:
     async def _ask(self, command: Command) -> None:
         if not self._keeper.is_up:
             raise ServiceError(STORE_OFFLINE, AWAY)
-        said: Answer = await answer(partial(self._keeper.submit, command))
-        if isinstance(said, Refusal) and not said.known:  # the stream ended
+        said: Answer = await answer(partial(self._keeper.change, command))
+        if isinstance(said, Refusal) and not said.known:  # the stream ended, or the keeper stalls
             raise ServiceError(TIMED_OUT, UNKNOWN)
         if not isinstance(said, Done):
             raise error_of(said)

@@ -22,8 +22,9 @@ from hubweir.broker.commands.keeper import (
     TellUses,
     UsesWanted,
 )
+from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env, Timer
-from hubweir.errors import HubweirError
+from hubweir.errors import TIMED_OUT, HubweirError
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.namespace.followed_catalog import FollowedCatalog
@@ -33,6 +34,9 @@ logger = logging.getLogger(__name__)
 
 # A keeper that does not serve a namespace yet, or a snapshot that cannot be read, is not asked more often.
 FOLLOW_AGAIN_MS = 1_000
+# A change may wait for a broker that stalls, which is killed within 13 s, and for other changes. A keeper that says
+# nothing for longer stalls itself, and nobody knows for how long.
+CHANGE_LIMIT_MS = 60_000
 
 OnFollowed = Callable[[FollowedNamespace], None]
 
@@ -92,6 +96,21 @@ class KeeperClient:
     def submit(self, command: Command, on_answer: OnAnswer) -> None:
         """Ask the keeper something else (followed_namespace.py)."""
         self._keeper.submit(command, on_answer)
+
+    def change(self, command: Command, on_answer: OnAnswer) -> None:
+        """Ask the keeper for a change. As `submit`; after CHANGE_LIMIT_MS without an answer nobody knows what became of
+        it, and what the keeper says then is for nobody.
+        """
+        waits = [on_answer]
+
+        def answered(answer: Answer) -> None:
+            timer.cancel()
+            if waits:
+                waits.pop()(answer)
+
+        silent = Refusal(TIMED_OUT, f"the keeper said nothing for {CHANGE_LIMIT_MS // 1_000} s", known=False)
+        timer = self._env.machine.call_later(CHANGE_LIMIT_MS, lambda: answered(silent))
+        self._keeper.submit(command, answered)
 
     def came(self) -> None:
         """The stream stands, for the first time or again: nothing that was said over another one counts."""

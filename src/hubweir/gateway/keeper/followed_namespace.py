@@ -2,7 +2,7 @@
 
 What is asked is answered when every process has applied it, this one too, so whoever asked may read the copy. While the
 keeper is away the copy is read as it is, and changes are refused as known: nothing was changed. One that was on its way
-when the keeper went may hold or not; nobody asks for it a second time.
+when the keeper went, or that it did not answer, may hold or not; nobody asks for it a second time.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ T = TypeVar("T")
 
 AWAY = "The keeper of the catalog is away: nothing was changed. Try again."
 UNKNOWN = (
-    "The keeper of the catalog went away before it answered: it is unknown whether the change holds. Look first, then "
-    "try again."
+    "The keeper of the catalog went away before it answered, or does not answer: it is unknown whether the change "
+    "holds. Look first, then try again."
 )
 
 
@@ -67,6 +67,9 @@ class KeeperLink(Protocol):
         """Whether the copy of a namespace is as new as the keeper has told."""
 
     def submit(self, command: Command, on_answer: OnAnswer) -> None: ...
+
+    def change(self, command: Command, on_answer: OnAnswer) -> None:
+        """As `submit`, for what changes something: answered in bounded time."""
 
 
 class FollowedNamespace:
@@ -157,14 +160,14 @@ class FollowedNamespace:
             return
 
         def answered(answer: Answer) -> None:
-            if isinstance(answer, Refusal) and not answer.known:  # the stream ended
+            if isinstance(answer, Refusal) and not answer.known:  # the stream ended, or the keeper stalls
                 on_done(ServiceError(TIMED_OUT, UNKNOWN))
             elif isinstance(answer, Refusal) or not isinstance(answer, kind):
                 on_done(error_of(answer))
             else:
                 on_done(_read(read, answer))
 
-        self.link.submit(command, answered)
+        self.link.change(command, answered)
 
 
 def _read(read: Callable[[A], T], answer: A) -> T | ServiceError:

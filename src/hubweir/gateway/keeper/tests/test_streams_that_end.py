@@ -8,6 +8,7 @@ import pytest
 
 from hubweir.errors import STORE_OFFLINE, TIMED_OUT
 from hubweir.gateway.amqp.tests.world import event
+from hubweir.gateway.keeper.client import CHANGE_LIMIT_MS
 from hubweir.gateway.keeper.tests.keeper_world import NAMESPACE, Follower, KeeperWorld
 from hubweir.namespace.catalog_followers import APPLY_LIMIT_MS
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -138,6 +139,27 @@ def test_a_change_on_its_way_when_the_keeper_goes_is_unknown(world: KeeperWorld,
     three[0].came()
     world.run_for(100)
     assert have(three, "new") == [True, True, True] and len(answers) == 1
+
+
+def test_a_change_that_a_keeper_which_stalls_does_not_answer_is_unknown_after_a_while(
+    world: KeeperWorld, three: list[Follower]
+) -> None:
+    answers: list[Any] = []
+    three[0].stream.is_deaf = True
+    three[0].gateway.keeper.create(hub("new"), answers.append)
+    world.run_for(CHANGE_LIMIT_MS - 1)
+    assert answers == []
+    world.run_for(1)
+    (error,) = answers
+    assert error.condition is TIMED_OUT and "unknown whether the change holds" in error.text
+    three[0].stream.release()
+    world.run_for(100)
+    assert have(three, "new") == [True, True, True] and len(answers) == 1
+    three[0].gateway.keeper.create(hub("next"), answers.append)
+    world.run_for(100)
+    assert answers[-1].name == "next"
+    world.run_for(CHANGE_LIMIT_MS)
+    assert len(answers) == 2, "a change that was answered is not unknown later"
 
 
 def test_a_process_that_left_is_forgotten_after_a_while(world: KeeperWorld, three: list[Follower]) -> None:
