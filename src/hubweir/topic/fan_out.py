@@ -21,9 +21,8 @@ from msgspec import Struct
 
 from hubweir.errors import STORE_OFFLINE, CorruptStore, EncodeError
 from hubweir.kernels import number_ranges
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_ENQUEUED_MS, Q_RECORD, Q_SEQUENCE_NUMBER
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_RECORD
 from hubweir.kernels.queue_contract import M_INDEX, M_SESSION, M_STATE, SETTLING
-from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
 from hubweir.messaging_store.log import Appended, Refused
 from hubweir.queue.changed_properties import dead_letter_properties, record_of
 from hubweir.queue.fragment import Times
@@ -34,7 +33,7 @@ from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.traced_step import Trace
 from hubweir.queue.upkeep import chain_of
 from hubweir.topic.changed_message import write_copy
-from hubweir.topic.filtered_message import BrokerValues, EncodedMessage
+from hubweir.topic.filtered_message import EncodedMessage, message_at
 from hubweir.topic.rule_matching import ChangedCopy, RuleFailure, action_failure
 from hubweir.topic.sql_values import EvaluationFailed
 from hubweir.topic.topic_operation import FIRST_PLACE, Place, changed, copied, partly
@@ -168,7 +167,8 @@ class FanOut:
         if isinstance(answer, Refused):
             self._not_read(counts, answer, times)
             return
-        messages = [_message_at(answer, rows, at) for at in range(0, len(rows), MESSAGE_WIDTH)]
+        self._core.tell_origins(rows)
+        messages = [message_at(answer, rows, at) for at in range(0, len(rows), MESSAGE_WIDTH)]
         chain = _Chain()
         self._most = min(FAN_OUT_MESSAGES, 2 * self._most)
         used = len(answer)  # bytes of the records of this chain
@@ -338,11 +338,3 @@ def _placed(copies: TopicCopies[int], first: Place) -> Iterator[tuple[Place, Cha
         before = number
         if (number, made_before) >= first:
             yield (number, made_before), made
-
-
-def _message_at(data: bytearray, rows: array[int], at: int) -> EncodedMessage:
-    """The message of a message row, as rules see it."""
-    start = rows[at + Q_RECORD]
-    end = start + int.from_bytes(data[start : start + 4], "big")
-    values = BrokerValues(sequence_number=rows[at + Q_SEQUENCE_NUMBER], enqueued_time_ms=rows[at + Q_ENQUEUED_MS])
-    return EncodedMessage(memoryview(data)[start + RECORD_HEADER_SIZE : end], values)

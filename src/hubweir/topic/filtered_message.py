@@ -23,6 +23,7 @@ missing system property. An id that is no string has the text that people write 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
@@ -35,6 +36,8 @@ from hubweir.amqp.types import format_codes as code_of
 from hubweir.amqp.types.decode import ENTRIES_LIMIT, decode
 from hubweir.amqp.types.read_scalar import Buffer
 from hubweir.errors import DecodeError
+from hubweir.kernels.contract import Q_ENQUEUE_NUMBER, Q_ENQUEUED_MS, Q_EXPIRES_MS, Q_RECORD, Q_SEQUENCE_NUMBER
+from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
 from hubweir.namespace.resource_path import fold
 from hubweir.topic.sql_values import (
     TICKS_OF_MS,
@@ -225,6 +228,20 @@ def _decode_map(buffer: Buffer, start: int, end: int) -> dict[object, object]:
             f"the map at byte {start} ends elsewhere than it says, or has a name twice or without a value"
         )
     return found
+
+
+def message_at(data: bytes | bytearray, rows: array[int], at: int) -> EncodedMessage:
+    """The message of the message row at this place of rows (kernels/contract.py), whose record lies in data."""
+    start = rows[at + Q_RECORD]
+    end = start + int.from_bytes(data[start : start + 4], "big")
+    number, expires_ms = rows[at + Q_ENQUEUE_NUMBER], rows[at + Q_EXPIRES_MS]
+    values = BrokerValues(
+        sequence_number=rows[at + Q_SEQUENCE_NUMBER],
+        enqueued_sequence_number=number if number >= 0 else None,
+        enqueued_time_ms=rows[at + Q_ENQUEUED_MS],
+        expires_at_ms=expires_ms if expires_ms >= 0 else None,
+    )
+    return EncodedMessage(memoryview(data)[start + RECORD_HEADER_SIZE : end], values)
 
 
 def folded(properties: Mapping[str, object]) -> dict[str, object]:

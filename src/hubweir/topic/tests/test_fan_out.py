@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from hubweir.errors import STORE_OFFLINE
+from hubweir.queue.forward_origin import origin
 from hubweir.queue.fragment import Times
 from hubweir.queue.message_reads import MessageReads
-from hubweir.queue.tests.conftest import bodies
+from hubweir.queue.tests.conftest import bodies, message, run_of
 from hubweir.queue.traced_step import Step
 from hubweir.testing.memory_faults import Fault
 from hubweir.topic import fan_out
@@ -120,6 +121,23 @@ def test_a_chain_is_shorter_where_rules_look_at_every_message(
     topic.topic.begin()
     topic.run_for(2_000)
     assert copies_of(topic, "a") == list(map(str, range(6))) and copied == chains
+
+
+def test_rules_see_when_a_message_expires_and_what_number_it_had_before_it_was_forwarded(topic: TopicBench) -> None:
+    ends = sql("sys.ExpiresAtUtc = sys.EnqueuedTimeUtc + sys.TimeToLive", name="ends")
+    topic.subscribe("ends", rules=[ends])
+    topic.subscribe("never ends", rules=[sql("sys.ExpiresAtUtc IS NULL")])
+    topic.subscribe("forwarded", rules=[sql("sys.EnqueuedSequenceNumber = 7 AND sys.SequenceNumber = 3")])
+    topic.subscribe("sent here", rules=[sql("sys.EnqueuedSequenceNumber IS NULL")])
+    topic.send("brief", ttl_ms=60_000)
+    topic.send("lasting")
+    answers: list[Any] = []
+    firsts, ends_ms, run = array("q", [origin(7, 1)]), array("q", [-1]), run_of(message("moved"))
+    topic.fragment.store_transfer(b"source", 1, 1, run, firsts, ends_ms, topic.times(), answers.append)
+    topic.run_for(500)
+    assert answers == [True]
+    assert (copies_of(topic, "ends"), copies_of(topic, "never ends")) == (["brief"], ["lasting", "moved"])
+    assert (copies_of(topic, "forwarded"), copies_of(topic, "sent here")) == (["moved"], ["brief", "lasting"])
 
 
 CHANGING = sql("1 = 1", "SET seen = 1")
