@@ -10,11 +10,11 @@ section when the first of its properties is asked for. Names of properties are c
 | SessionId, ReplyToSessionId                   | properties: group-id, reply-to-group-id | str      | action |
 | PartitionKey                                  | annotation x-opt-partition-key          | str      | action |
 | TimeToLive                                    | header                                  | TimeSpan | action |
+| DeadLetterSource                              | annotation x-opt-deadletter-source      | str      |        |
 | ScheduledEnqueueTimeUtc                       | annotation x-opt-scheduled-enqueue-time | Instant  |        |
 | SequenceNumber, EnqueuedSequenceNumber        | BrokerValues                            | int      |        |
 | DeliveryCount, State                          | BrokerValues                            | int      |        |
 | EnqueuedTimeUtc, ExpiresAtUtc, LockedUntilUtc | BrokerValues                            | Instant  |        |
-| DeadLetterSource                              | BrokerValues                            | str      |        |
 | LockToken                                     | BrokerValues                            | UUID     |        |
 
 A message need not have a value for each: then it is NULL. A name that is not in this table is what the service calls a
@@ -30,7 +30,7 @@ from typing import Final, Protocol, cast
 from uuid import UUID
 
 from hubweir.amqp.messaging import sections as section_of
-from hubweir.amqp.messaging.annotations import PARTITION_KEY, SCHEDULED_ENQUEUE_TIME
+from hubweir.amqp.messaging.annotations import DEADLETTER_SOURCE, PARTITION_KEY, SCHEDULED_ENQUEUE_TIME
 from hubweir.amqp.messaging.sections import Section, walk_sections
 from hubweir.amqp.types import format_codes as code_of
 from hubweir.amqp.types.decode import ENTRIES_LIMIT, decode
@@ -82,7 +82,6 @@ class BrokerValues:
     expires_at_ms: int | None = None
     locked_until_ms: int | None = None
     lock_token: UUID | None = None
-    dead_letter_source: str | None = None
     delivery_count: int = 0
     state: int = 0
 
@@ -110,13 +109,13 @@ _BROKER: Final[dict[str, Callable[[BrokerValues], Value]]] = {
     "expiresatutc": lambda broker: _instant(broker.expires_at_ms),
     "lockeduntilutc": lambda broker: _instant(broker.locked_until_ms),
     "locktoken": lambda broker: broker.lock_token,
-    "deadlettersource": lambda broker: broker.dead_letter_source,
     "deliverycount": lambda broker: broker.delivery_count,
     "state": lambda broker: broker.state,
 }
+_TEXT_ANNOTATIONS: Final = {"partitionkey": PARTITION_KEY, "deadlettersource": DEADLETTER_SOURCE}
 # Folded names of all system properties.
 SYSTEM_PROPERTIES: Final = frozenset(
-    {*PROPERTY_PLACES, *_BROKER, "partitionkey", "timetolive", "scheduledenqueuetimeutc"}
+    {*PROPERTY_PLACES, *_BROKER, *_TEXT_ANNOTATIONS, "timetolive", "scheduledenqueuetimeutc"}
 )
 
 
@@ -171,8 +170,8 @@ class EncodedMessage:
             ttl_ms = _entry(self.list_section(section_of.HEADER), TTL_PLACE)
             return TimeSpan(ttl_ms * TICKS_OF_MS) if isinstance(ttl_ms, int) else None
         annotations = self.map_section(section_of.MESSAGE_ANNOTATIONS)
-        if name == "partitionkey":
-            return _text(annotations.get(PARTITION_KEY))
+        if name in _TEXT_ANNOTATIONS:
+            return _text(annotations.get(_TEXT_ANNOTATIONS[name]))
         scheduled = value_of(annotations.get(SCHEDULED_ENQUEUE_TIME))
         return scheduled if type(scheduled) is Instant else None
 

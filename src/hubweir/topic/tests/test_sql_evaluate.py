@@ -119,10 +119,11 @@ SOME = message(
     message_id=UUID(int=5), subject="order", to="here", reply_to="there", correlation_id="c",
     content_type=Symbol("text"), group_id="s", reply_to_group_id="r", ttl=60_000, annotations={
         Symbol("x-opt-partition-key"): "k", Symbol("x-opt-scheduled-enqueue-time"): Timestamp(9_000),
+        Symbol("x-opt-deadletter-source"): "orders",
     },
     broker=BrokerValues(
         sequence_number=7, enqueued_sequence_number=3, enqueued_time_ms=10_000, expires_at_ms=70_000,
-        locked_until_ms=40_000, lock_token=UUID(int=9), dead_letter_source="orders", delivery_count=2, state=1,
+        locked_until_ms=40_000, lock_token=UUID(int=9), delivery_count=2, state=1,
     ),
 )  # fmt: skip
 AS_TIME = {"t": Timestamp(9_000), "e": Timestamp(10_000), "x": Timestamp(70_000), "l": Timestamp(40_000)}
