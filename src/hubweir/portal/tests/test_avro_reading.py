@@ -108,7 +108,8 @@ PROGRAMS = {
     "fastavro is not installed": "sys.exit(4)",
     "(exit code -9)": "os.kill(os.getpid(), 9)",
     "answers otherwise": "sys.stdin.buffer.read(200_000); out.write(b'\\0\\0\\0\\3tea'); out.flush(); time.sleep(1000)",
-    "answers otherwise than": "sys.stdin.buffer.read(200_000); out.write(b'\\xff' * 10**6); time.sleep(1000)",
+    "answers otherwise than": "sys.stdin.buffer.read(200_000); said = b'{\"text\": \"%s\"}' % (b'x' * 10**6);"
+    "out.write(len(said).to_bytes(4) + said)",
     "not read within": "time.sleep(1000)",
 }  # fmt: skip
 
