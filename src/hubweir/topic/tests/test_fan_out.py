@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hubweir.env import Lane
 from hubweir.errors import STORE_OFFLINE
 from hubweir.queue.forward_origin import origin
 from hubweir.queue.fragment import Times
@@ -187,6 +188,24 @@ def test_what_cannot_be_read_for_a_trace_is_copied_all_the_same(monkeypatch: pyt
     topic.env.files.heal()
     assert plan.fired and notes.traces == []
     assert topic.fragment.counts().active == 0 and topic.fragment_of("a").counts().active == 1
+
+
+def test_a_subscription_that_ends_while_messages_are_read_for_a_trace_gets_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notes = Notes()
+    topic = TopicBench(tracer=notes)
+    for name in ("goes", "stays"):
+        topic.subscribe(name)
+    held_back(topic, monkeypatch, "waits")
+    topic.env.stall(Lane.READS)
+    topic.topic.begin()
+    topic.run_for(500)
+    assert topic.env.stalled_calls(Lane.READS) == 1 and notes.traces == []
+    topic.unsubscribe("goes")
+    topic.env.go_on(Lane.READS)
+    topic.run_for(1_000)
+    assert copies_of(topic, "stays") == ["waits"] and [each.ends for each in notes.traces] == [[""]]
 
 
 def test_without_a_tracer_no_message_is_read_that_every_subscription_gets(
