@@ -104,6 +104,16 @@ def test_a_partitioned_queue_tells_its_whole_size_and_takes_that_back(asked: int
     assert made.storage.size_in_megabytes(MESSAGING_TIERS["premium"]) == kept
 
 
+@pytest.mark.parametrize(("profile", "allowed"), [("standard", 100), ("basic", 100), ("premium", None)])
+def test_only_tiers_where_partitioning_is_a_choice_have_a_quota_of_it(profile: str, allowed: int | None) -> None:
+    tier = MESSAGING_TIERS[profile]
+    tier.check_partitioned_count(allowed or 1_000)
+    if allowed is not None:
+        with pytest.raises(ServiceError, match="the quota of profile") as refused:
+            tier.check_partitioned_count(allowed + 1)
+        assert refused.value.condition is RESOURCE_LIMIT
+
+
 @pytest.mark.parametrize(
     ("profile", "count"), [("standard", 16), ("basic", 16), ("development", 16), ("official-emulator", 16),
                            ("premium", 2)],
