@@ -38,8 +38,19 @@ SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 BACK_S = 90.0
 STALL_S = 10.0  # after which a process that does not answer is killed
 # What happens, and how often of so many: and how long writers of events go on behind it.
-WAYS = {"broker killed": 16, "broker stopped": 2, "broker stopped for a moment": 1, "supervisor killed": 1}
-AFTER_S = {"broker stopped": STALL_S + 5.0, "broker stopped for a moment": 3.0, "supervisor killed": 1.0}
+WAYS = {
+    "broker killed": 16,
+    "broker stopped": 2,
+    "broker stopped for a moment": 1,
+    "supervisor killed": 1,
+    "supervisor stopped for a moment": 1,
+}
+AFTER_S = {
+    "broker stopped": STALL_S + 5.0,
+    "broker stopped for a moment": 3.0,
+    "supervisor killed": 1.0,
+    "supervisor stopped for a moment": 5.0,
+}
 
 pytestmark = [
     pytest.mark.crash,
@@ -96,6 +107,15 @@ class Faults:
             self.told.append((way, time.monotonic(), None))
             self._on_fault(None)
             self._server.kill_supervisor()
+            return
+        if way == "supervisor stopped for a moment":
+            pid = self._server.pid
+            assert pid is not None
+            self.told.append((way, time.monotonic(), None))
+            self._on_fault(None)
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(3.0)
+            os.kill(pid, signal.SIGCONT)
             return
         pid = broker_pids(self._data)[victim]
         self.told.append((way, time.monotonic(), victim))
