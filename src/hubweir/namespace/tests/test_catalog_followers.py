@@ -225,3 +225,27 @@ def test_one_that_left_is_dead_in_time_though_nothing_else_rings(watched: Watche
     watched.change()
     watched.followers.applied(ONE, 1)
     assert watched.answered == [1], "nobody waits for it"
+
+
+class SetForward(SimulatedEnv):
+    """A service whose clock a test sets forward, by playing it: the machine's time is another one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own_machine = SimulatedEnv()
+
+    @property
+    def machine(self) -> SimulatedEnv:
+        return self.own_machine
+
+
+def test_a_process_is_waited_for_by_the_machines_time_however_far_a_test_sets_the_clock(watched: Watched) -> None:
+    env = watched.env = SetForward()
+    watched.followers = CatalogFollowers(env)
+    watched.came(ONE)
+    version = watched.change()
+    env.run_for(3_600_000)
+    env.machine.run_for(APPLY_LIMIT_MS - 1)
+    assert (watched.dead, watched.answered) == ([], [])
+    env.machine.run_for(1)
+    assert (watched.dead, watched.answered) == ([ONE], [version])

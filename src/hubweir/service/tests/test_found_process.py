@@ -7,16 +7,18 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hubweir.broker.commands.broker_process import ProcessState
+from hubweir.broker.commands.testcontrol import StandingOrders
 from hubweir.broker.shared_broker import SharedBroker
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.gateway.process_orders import ProcessOrders
 from hubweir.service import found_process
-from hubweir.service.found_process import ask_process, end_found
+from hubweir.service.found_process import Left, ask_process, end_found, newest_orders
 from hubweir.service.process_door import ProcessDoor
 from hubweir.testing.event_loops import run_on
 from hubweir.testing.memory_files import MemoryFiles
@@ -97,3 +99,12 @@ def test_one_that_does_not_end_when_asked_is_killed(tmp_path: Path, monkeypatch:
         assert life.exit_code == -signal.SIGKILL
 
     run_on("asyncio", scenario())
+
+
+def test_the_newest_orders_of_tests_stand_whoever_heard_of_them() -> None:
+    life: Any = None  # nobody asks about it
+    left = [
+        Left(index, life, None, StandingOrders(version, 1_000 * version)) for index, version in enumerate((1, 3, 2))
+    ]
+    assert newest_orders(left) == StandingOrders(3, 3_000)
+    assert newest_orders([]) == StandingOrders()

@@ -155,3 +155,20 @@ def test_each_answer_is_told() -> None:
     assert told == []
     door.questions[0](STATE)
     assert told == [STATE]
+
+
+def test_a_clock_that_a_test_sets_forward_again_and_again_stalls_nobody() -> None:
+    class SetForward(SimulatedEnv):
+        own_machine = SimulatedEnv(2)
+
+        @property
+        def machine(self) -> SimulatedEnv:
+            return self.own_machine
+
+    env, door, stalled = SetForward(1), Door(), list[str]()
+    heart = Heartbeat(env, door, stalled.append)  # type: ignore[arg-type]
+    heart.start()
+    env.run_for(10 * START_BEATS * BEAT_MS)
+    assert (stalled, door.questions) == ([], [])
+    env.machine.run_for((START_BEATS + 1) * BEAT_MS)
+    assert stalled == ["answers no more"], "control: time passed for the machine"

@@ -168,16 +168,15 @@ def test_a_discharge_that_is_refused_says_so_and_a_rollback_is_no_step() -> None
 
 def test_a_discharge_that_sends_nothing_is_no_step() -> None:
     world = queue_world()
-    peer = world.trusted_peer()
-    send(peer, b"tea")
+    send(world.trusted_peer(), b"tea")
+    notes, peer = Notes(world), world.trusted_peer()
     link = peer.receiver("orders", credit=1, **PEEK_LOCK)
-    notes, other = Notes(world), world.trusted_peer()
-    controller = Controller(other)
+    assert len(peer.received(link)) == 1
+    controller = Controller(peer)
     assert controller.commit(controller.declare()) == "accepted"
-    mine = Controller(peer)
-    txn_id = mine.declare()
+    txn_id = controller.declare()
     settle_in(peer, txn_id, link, 0, Accepted())
-    assert mine.commit(txn_id) == "accepted"
+    assert controller.commit(txn_id) == "accepted"
     assert notes.named("discharge") == []
 
 
