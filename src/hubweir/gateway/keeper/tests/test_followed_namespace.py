@@ -185,7 +185,7 @@ def test_reads_over_http_go_on_while_the_keeper_is_away_and_changes_are_503(
 
 def test_an_answer_of_another_command_is_a_fault_of_the_service(two: list[Follower]) -> None:
     follower = two[0]
-    follower.client.submit = lambda command, on_answer: on_answer(Done())  # type: ignore[method-assign]
+    follower.client.change = lambda command, on_answer: on_answer(Done())  # type: ignore[method-assign]
     answers: list[Any] = []
     follower.gateway.keeper.create(EventHubDescription("new", 1), answers.append)
     (error,) = answers
