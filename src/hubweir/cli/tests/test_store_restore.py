@@ -150,11 +150,11 @@ def backed_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of two namespaces, whose stores saw several starts: their epochs are above those of a new folder."""
     folder = tmp_path_factory.mktemp("backed-up")
     data, copy = folder / "data", folder / "copy"
-    with running_namespace(data=str(data), said=SAID) as running:
-        fill(running)
     for _ in range(4):
         with running_namespace(data=str(data), said=SAID):
             pass
+    with running_namespace(data=str(data), said=SAID) as running:
+        fill(running)
     captured = data / "capture" / "files" / "two.x" / "orders" / "0" / TIME
     captured.parent.mkdir(parents=True)
     captured.write_bytes(b"captured of two")
