@@ -46,8 +46,6 @@ from hubweir.amqp.transport.session_states import END_WRITTEN, SessionState
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.errors import DECODE_ERROR, FRAMING_ERROR, ILLEGAL_STATE, NOT_ALLOWED, RESOURCE_LIMIT, DecodeError
 
-_ALL_HANDLES = range(2**32)
-
 
 class Connection:
     """One AMQP connection, either role. out: bytes to send, replaced by the endpoint at each drain."""
@@ -185,9 +183,7 @@ class Connection:
         return self.state in CLOSE_WRITTEN or channel in self._by_remote_channel
 
     def handles_on(self, channel: int) -> Container[int]:
-        """The handles for which a frame on this channel is no fault: those of its session's links, or all is over."""
-        if self.state in CLOSE_WRITTEN:
-            return _ALL_HANDLES
+        """The handles of the links of the session that a channel carries; none where it carries none."""
         session = self._by_remote_channel.get(channel)
         return () if session is None else session.handles
 
