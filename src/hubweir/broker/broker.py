@@ -65,8 +65,14 @@ class Broker:
         tracer: StepTracer | None = None,
     ) -> None:
         """capture_places: where captured files may go; None: it captures nothing. alarms: of the process. tracer: of
-        what clients trace; None: nothing is looked at.
+        what clients trace; None: nothing is looked at. The store is the broker's, which closes it when it stops.
+        OSError: what is in it cannot be listed; it is closed.
         """
+        try:
+            self._unopened = set(store.log_ids())  # nobody has asked for them yet
+        except BaseException:
+            store.close(lambda: None)  # by nobody else: its folder would stay locked while this process lives
+            raise
         self._env = env
         self._store = store
         self._counters = counters
@@ -98,7 +104,6 @@ class Broker:
         self._look = StoreLook(env, store.keep_clock, store.look_at_syncs)
         self._is_stopping = False
         self._began_ms = env.monotonic_ms()
-        self._unopened = set(store.log_ids())  # nobody has asked for them yet
 
     def start(self) -> None:
         """Begin what happens by the clock. Logs are opened by commands, see residents.py."""

@@ -11,6 +11,7 @@ from hubweir.env import Env
 from hubweir.messaging_store.disk.layout import FORMAT_NAME
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.service.served_store import LAST_RETRY_MS, ServedStore, StoreMissing, StoreTakenAway
+from hubweir.testing.memory_faults import Fault, fail
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -107,6 +108,19 @@ def test_a_look_that_was_under_way_opens_no_store_that_is_taken_away(watched: Wa
     assert watched.looks and not watched.store.is_up and isinstance(watched.store.problem, StoreTakenAway)
     watched.store.bring_back()
     watched.env.run_for(1_000)
+    assert watched.store.is_up
+
+
+def test_a_store_whose_logs_could_not_be_listed_is_opened_when_they_can(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder was locked by then, by this very process."""
+    with monkeypatch.context() as patch:
+        patch.setattr(MessagingStore, "log_ids", lambda _: fail(Fault.EIO, "list"))
+        watched.store.start()
+        watched.env.run_for(500)
+    assert not watched.store.is_up and "Input/output error" in (watched.text() or "")
+    watched.env.run_for(2_000)
     assert watched.store.is_up
 
 
