@@ -367,9 +367,7 @@ class MessageHistory:
 
     def _is_missing(self, sent: SeenMessage) -> bool:
         """Of one that is not there: whether it should be."""
-        if sent.place is SeenPlace.GONE or sent.may_be_gone or sent.may_expire or sent.accepted is False:
-            return False
-        if not sent.accepted and not any(each.is_seen or each.accepted for each in self.groups[sent.group]):
+        if sent.place is SeenPlace.GONE or sent.may_be_gone or sent.may_expire or not sent.accepted:
             return False
         return self._duplicates is None or sent.is_seen or not self._duplicates.may_be_dropped(sent)
 
@@ -390,7 +388,9 @@ class MessageHistory:
                 raise Violation(f"P4: {text} has number {number}, and had {sent.number}")
             sent.renumber(number, self.tick)
         if not sent.is_seen:
-            sent.is_seen = sent.accepted = True
+            sent.is_seen = True
+            for each in self.groups[sent.group]:
+                each.accepted = True  # also those that nobody sees: for one of them an id sent again is dropped
             sent.stored_by_ms = min(sent.stored_by_ms, now_ms)
             if self._duplicates is not None:
                 self._duplicates.seen(sent)

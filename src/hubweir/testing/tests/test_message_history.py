@@ -514,6 +514,20 @@ def test_what_nobody_can_tell_is_no_fault() -> None:
     story.left()
 
 
+@pytest.mark.parametrize("may_be_taken", [1, 0])
+def test_of_a_send_that_nobody_answered_an_id_is_stored_once_whoever_has_that_one(may_be_taken: int) -> None:
+    story = Story(window_ms=1_000)
+    for text, message_id in (("a", "id"), ("b", "id"), ("c", None)):
+        story.history.send(1, text, text.encode(), story.now_ms, message_id=message_id)
+    story.take("c")  # so that all three were stored, and b dropped for a
+    story.history.may_be_taken(may_be_taken)
+    if may_be_taken:
+        story.left()
+    else:
+        with pytest.raises(Violation, match="P1: lost: a; 1, and 0 may be gone"):
+            story.left()
+
+
 def test_what_the_end_of_one_broker_of_several_leaves_open_is_no_fault() -> None:
     story = Story(slack_ms=100)
     story.send("a", "b", "c")
