@@ -363,6 +363,17 @@ def test_a_flow_for_a_link_that_is_none_ends_the_session_behind_what_was_said_be
     assert isinstance(last, SessionEnded) and last.error is not None and "handle 7 " in last.error.description
 
 
+def test_a_flow_for_a_link_of_another_channel_ends_its_session_before_what_is_said_behind_it() -> None:
+    side = two_sessions()
+    from_event = len(side.events)
+    answered = [frame(Disposition(role=True, first=number, state=Accepted()), channel=5) for number in range(6)]
+    wrong = frame(flow_of(1), channel=5)  # that handle is of a link on channel 0
+    take(side, frame(flow_of(0)) + b"".join((*answered[:3], wrong, *answered[3:])))
+    *events, last = side.events[from_event:]
+    assert [(event.first_id, event.last_id) for event in events if isinstance(event, Settled)] == [(0, 2)]
+    assert isinstance(last, SessionEnded) and last.error is not None and "handle 1 " in last.error.description
+
+
 def test_dispositions_behind_our_close_are_dropped_whatever_their_channel() -> None:
     side = two_sessions()
     side.endpoint.close(None)
