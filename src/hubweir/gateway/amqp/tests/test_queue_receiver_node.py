@@ -306,6 +306,19 @@ def test_credit_that_is_taken_back_gives_messages_to_others(world: World, peer: 
     assert peer.bodies(peer.receiver("orders", credit=1, **PEEK_LOCK)) == [b"a"]
 
 
+def test_what_could_not_be_sent_is_for_others_when_the_credit_is_taken_back(world: World, peer: Peer) -> None:
+    link = peer.receiver("orders", **PEEK_LOCK)
+    send(peer, b"a")
+    peer.transport_full = True
+    peer.host.on_writing_paused()
+    link.grant(1)
+    peer.run()
+    link.grant(0)
+    peer.run()
+    other = world.trusted_peer()
+    assert other.bodies(other.receiver("orders", credit=1, **PEEK_LOCK)) == [b"a"]
+
+
 @pytest.mark.parametrize("credit", [0, 1])
 def test_credit_that_is_taken_back_loses_no_message_of_receive_and_delete(peer: Peer, credit: int) -> None:
     link = peer.receiver("orders", credit=3, **RECEIVE_AND_DELETE)
