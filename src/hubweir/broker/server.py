@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Callable
 from typing import Protocol
 
-from hubweir.broker.commands.command import Answer, Command, Cost, Owner, Push
+from hubweir.broker.commands.command import Answer, Command, Cost, Owner, Push, nobody_waits
 from hubweir.broker.commands.forwarding import StoreTransfer
 from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.commands.transaction import ANYBODY, TransactionEffects
@@ -147,7 +147,7 @@ class BrokerServer:
     def on_closed(self) -> None:
         self._driver = None
         for process in self._processes:
-            self._broker.submit(CloseOwner(Owner(process, -1)), _nobody_waits)
+            self._broker.submit(CloseOwner(Owner(process, -1)), nobody_waits)
         if self._on_gone is not None:
             self._on_gone()
 
@@ -180,7 +180,3 @@ class BrokerServer:
         elif self._reading_paused and roomy and not self._peer_is_slow:
             self._reading_paused = False
             self._driver.resume_reading()
-
-
-def _nobody_waits(answer: Answer) -> None:
-    """The peer that could be told is gone."""

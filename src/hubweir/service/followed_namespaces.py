@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from hubweir.auth.issuer_keys import IssuerKeys
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, nobody_waits
 from hubweir.broker.commands.keeper import (
     CreateNamespace,
     DeleteNamespace,
@@ -171,8 +171,5 @@ class FollowedNamespaces:
         self._on_whole()
         if self._version is not None and self._is_named:
             version, self._version = self._version, None
-            self._keeper.submit(NamespacesApplied(self._keeper.owner, "", version), _nobody_waits)
-
-
-def _nobody_waits(said: Answer) -> None:
-    """A keeper that did not hear it takes this process for dead, and is followed anew."""
+            # A keeper that does not hear it takes this process for dead, and is followed anew.
+            self._keeper.submit(NamespacesApplied(self._keeper.owner, "", version), nobody_waits)

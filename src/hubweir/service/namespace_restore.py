@@ -146,7 +146,7 @@ class NamespaceRestore:
     def _take_epoch(self, store: MessagingStore, logs: Sequence[StoredLog]) -> None:
         """Have a store write above the epochs of logs that come into it."""
         newest = max(newest_epoch_in(self._source, join_path(log.store, LOGS_FOLDER, log.log_id)) for log in logs)
-        (self._wait_for(partial(store.epochs.take_epoch_above, newest))).value()
+        self._wait_for(partial(store.epochs.take_epoch_above, newest)).value()
 
     def _keep_default(self, new: NamespaceDescription, others: Sequence[CatalogWriter]) -> None:
         """The namespace that the folder had as its default one stays that."""

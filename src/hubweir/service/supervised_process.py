@@ -25,7 +25,7 @@ from hubweir.broker.commands.broker_process import (
     StandingAlarm,
     TakeClients,
 )
-from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.command import Answer, Command, nobody_waits
 from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.testcontrol import KeepOrders, OrdersKept, StandingOrders
 from hubweir.broker.remote_broker import RemoteBroker
@@ -199,7 +199,8 @@ class SupervisedProcess:
     def _door_changed(self, door: RemoteBroker) -> None:
         """It came: what was ordered since it was started, or before its supervisor was, reaches it first of all."""
         if door.is_up and self._orders().version:
-            door.submit(KeepOrders(self._orders()), _nobody_waits)
+            # One that ends meanwhile is told again when it is back.
+            door.submit(KeepOrders(self._orders()), nobody_waits)
 
     def mark(self, command: MarkStore, on_answer: Callable[[Answer], None]) -> None:
         """Have it take a store away, or bring it back, for a test."""
@@ -316,10 +317,6 @@ class SupervisedProcess:
         logger.error("broker process %d %s: it is killed", self.index, why)
         if self.life is not None:
             self.life.send(signal.SIGKILL)
-
-
-def _nobody_waits(said: Answer) -> None:
-    """A process that ended meanwhile is told again when it is back."""
 
 
 def _how(life: WatchedProcess) -> str:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hubweir.broker.commands.command import Answer, Command, OnAnswer, Owner, Push
+from hubweir.broker.commands.command import Answer, Command, OnAnswer, Owner, Push, nobody_waits
 from hubweir.broker.commands.keeper import (
     CatalogApplied,
     CatalogChanged,
@@ -189,7 +189,7 @@ class KeeperClient:
                 self._changed(followed, push)
             case UsesWanted(question=question, log_id=log_id):
                 unused_ms = followed.namespace.unused_ms(log_id)
-                self.submit(TellUses(self.owner, push.namespace, question, unused_ms), _nobody_waits)
+                self.submit(TellUses(self.owner, push.namespace, question, unused_ms), nobody_waits)
 
     def _changed(self, followed: _Followed, push: CatalogChanged) -> None:
         if not followed.following:
@@ -213,8 +213,5 @@ class KeeperClient:
         namespace = followed.namespace
         if self._followed.get(namespace.name) is not followed:
             return  # it is followed no more; another may have its name
-        self.submit(CatalogApplied(self.owner, namespace.name, namespace.catalog.version), _nobody_waits)
-
-
-def _nobody_waits(answer: Answer) -> None:
-    """A keeper that did not hear it takes this process for dead, and is followed anew."""
+        # A keeper that does not hear it takes this process for dead, and is followed anew.
+        self.submit(CatalogApplied(self.owner, namespace.name, namespace.catalog.version), nobody_waits)

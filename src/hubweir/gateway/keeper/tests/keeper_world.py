@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from hubweir.broker.commands.command import Answer, Command, OnAnswer, Owner, Push
+from hubweir.broker.commands.command import Answer, Command, OnAnswer, Owner, Push, nobody_waits
 from hubweir.broker.commands.process import CloseOwner, Refusal
 from hubweir.broker.refusals import refusal_of
 from hubweir.broker.wire import decode_answer, decode_command
@@ -122,7 +122,7 @@ class Stream:
         waiting, self._waiting = self._waiting, {}
         for on_answer in waiting.values():
             on_answer(Refusal(TIMED_OUT, "the stream ended", known=False))
-        self._world.env.call_soon(lambda: self._world.server.submit(CloseOwner(Owner(self._process, -1)), _nothing))
+        self._world.env.call_soon(lambda: self._world.server.submit(CloseOwner(Owner(self._process, -1)), nobody_waits))
 
 
 class KeeperWorld(World):
@@ -201,7 +201,3 @@ class Follower(World):
         answers: list[Any] = []
         call(answers.append)
         return answers
-
-
-def _nothing(answer: Answer) -> None:
-    """Nobody waits."""
