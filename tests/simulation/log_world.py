@@ -37,7 +37,8 @@ LOG_ID = "0123456789abcdef" * 2
 STORE = "store-0"
 # Small figures, so that a short history crosses every limit.
 SETTINGS = LogSettings(
-    segment_bytes=6000, tail_bytes=1500, relaxed_sync_bytes=1200, relaxed_unsynced_bytes=3000, idle_mark_ms=100
+    segment_bytes=6000, tail_bytes=1500, round_bytes=4000, idle_mark_ms=100,
+    relaxed_sync_bytes=1200, relaxed_unsynced_bytes=3000,
 )  # fmt: skip
 
 

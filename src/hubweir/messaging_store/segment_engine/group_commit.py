@@ -2,9 +2,10 @@
 
 Everything appended in one loop turn goes into one round. Durable: one offloaded write and sync a round, one round of a
 log at a time; when it ends, the watermark moves, the tickets are called in order, and what came meanwhile is the next
-round. What nobody waits for begins no round for a while: mostly it goes with what comes next. Relaxed: the write
-happens on the loop and is visible at once; a sync follows 50 ms or 1 MiB later, and when too much is unsynced, or a new
-segment or more space is needed, the round goes the durable way.
+round. A round has a bound of bytes: if all that a few publishers have under way were one round, the disk would wait for
+them while they send, and they for the disk while it writes. What nobody waits for begins no round for a while: mostly
+it goes with what comes next. Relaxed: the write happens on the loop and is visible at once; a sync follows 50 ms or
+1 MiB later, and when too much is unsynced, or a new segment or more space is needed, the round goes the durable way.
 
 A log that falls idle gets a mark within 1 s: a control batch that vouches for the records before it.
 
@@ -210,10 +211,11 @@ class GroupCommit:
             self._start_round(entries, size, new)
 
     def _take(self, new: bool) -> tuple[list[Entry], int]:
-        """The entries of the next round: all that fit into the segment, one at least; and their bytes."""
+        """The entries of the next round: all that fit into it and the segment, one at least; and their bytes."""
         active = self._state.segments.active
         end = SEGMENT_HEADER_SIZE if new or active is None else active.end
-        entries, size = self._queue.take(self._state.settings.segment_bytes - end)
+        settings = self._state.settings
+        entries, size = self._queue.take(min(settings.segment_bytes - end, settings.round_bytes))
         self._round = entries
         return entries, size
 

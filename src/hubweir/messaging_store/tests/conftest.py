@@ -23,7 +23,9 @@ from hubweir.testing.simulated_env import SimulatedEnv
 LOG_ID = "ab" * 16
 SOME_CONTROL = 5  # a kind that nothing has, so that nothing is concluded from it
 FOLDER = f"store-0/logs/{LOG_ID}"
-SMALL = LogSettings(segment_bytes=4000, tail_bytes=600, relaxed_sync_bytes=1000, relaxed_unsynced_bytes=2500)
+SMALL = LogSettings(
+    segment_bytes=4000, tail_bytes=600, round_bytes=3000, relaxed_sync_bytes=1000, relaxed_unsynced_bytes=2500
+)
 
 
 def events(*batches: list[bytes], name: bytes = b"") -> bytearray:

@@ -40,6 +40,26 @@ def test_what_comes_during_a_round_is_the_next_round(bench) -> None:
     assert len(bench.outcomes) == 7 and bench.counters["log.syncs"] == before + 2
 
 
+def test_a_round_has_a_bound_so_that_its_publishers_are_answered_while_the_next_is_written(make_bench) -> None:
+    bench = make_bench(settings=LogSettings(round_bytes=1000))
+    bench.append(b"makes the segment")
+    bench.env.stall(Lane.WRITES)
+    bench.append(b"a", wait_ms=1)
+    before = bench.counters["log.syncs"]
+    for _ in range(3):
+        bench.append(b"b" * 300, wait_ms=0)  # two fit
+    bench.append(b"c" * 1500, wait_ms=0)  # alone it may be larger
+    answered, ended = [], len(bench.outcomes)
+    bench.env.go_on(Lane.WRITES)
+    for _ in range(500):
+        bench.env.run_for(1)
+        if len(bench.outcomes) > ended:
+            answered.append(len(bench.outcomes) - ended)
+            ended = len(bench.outcomes)
+    assert answered == [1, 2, 1, 1] and bench.counters["log.syncs"] == before + 4
+    assert [len(text) for text in list(bench.everything().values())[1:]] == [1, 300, 300, 300, 1500]
+
+
 def unawaited(make_bench, *messages: bytes) -> Any:
     """A log whose disk takes no time, with what nobody waits for, and one segment; its syncs are counted from then."""
     bench = make_bench(env=SimulatedEnv(3, slowest_ms=0))
