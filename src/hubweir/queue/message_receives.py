@@ -63,7 +63,7 @@ class MessageReceives:
     def __init__(self, core: FragmentCore) -> None:
         self._core = core
         self._waiting: dict[FragmentReceiver, _Wanted] = {}  # without a session, in the order they came
-        # With one. In a turn only those are looked at that have just asked, or have a message that may be ready.
+        # With one. In a turn only those are looked at that may have a message that is ready, or ask and do not wait.
         self._in_sessions: dict[FragmentReceiver, _Wanted] = {}
         self._just_asked: list[FragmentReceiver] = []
 
@@ -94,14 +94,18 @@ class MessageReceives:
         on_done: OnDone[ReceivedMessages],
     ) -> None:
         """See Fragment.receive."""
-        waiting = self._waiting_as(receiver)
-        if not receiver.is_open or receiver in waiting or receiver.is_reading:
+        if not receiver.is_open or receiver in self._waiting_as(receiver) or receiver.reading:
             raise ServiceError(NOT_ALLOWED, f"a receiver of '{self._core.entity}' is closed, or receives already")
-        self._wait(waiting, receiver, _Wanted(max(1, min(max_count, RECEIVE_LIMIT)), max_bytes, waits, on_done))
+        self._wait(receiver, _Wanted(max(1, min(max_count, RECEIVE_LIMIT)), max_bytes, waits, on_done))
 
-    def _wait(self, waiting: dict[FragmentReceiver, _Wanted], receiver: FragmentReceiver, wanted: _Wanted) -> None:
-        waiting[receiver] = wanted
-        if receiver.session is not None:
+    def _wait(self, receiver: FragmentReceiver, wanted: _Wanted) -> None:
+        session = receiver.session
+        if session is None:
+            self._waiting[receiver] = wanted
+        else:
+            self._in_sessions[receiver] = wanted
+            if wanted.waits and not session.may_have_ready:
+                return  # the session is stirred when it has
             self._just_asked.append(receiver)
         self._core.wake()
 
@@ -292,7 +296,7 @@ class MessageReceives:
         self._take_back(given, counts)
         receiver = given.receiver
         if lost and receiver is not None and given.wanted is not None and receiver.is_open:
-            self._wait(self._waiting_as(receiver), receiver, given.wanted)
+            self._wait(receiver, given.wanted)
         else:
             given.on_done(refused)
 

@@ -66,6 +66,11 @@ class MessageSession:
         """Whether it can be given to a holder."""
         return self.holder is None and not self.is_ending
 
+    @property
+    def may_have_ready(self) -> bool:
+        """Whether a message may be ready. Where none is, `MessageSessions.list` stirs it when one may be."""
+        return self.ready_from < len(self.counts)
+
     def select(self, messages: MessageTable, now_ms: int, most: int, max_bytes: int) -> array[int]:
         """The counts of its next messages that are ready, in order; nothing behind a message that is returning.
 

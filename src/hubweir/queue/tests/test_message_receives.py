@@ -73,6 +73,27 @@ def test_each_gets_its_own_messages_under_locks_that_end_with_its_session(sessio
     assert sessions.fragment.counts().active == 0
 
 
+def test_who_waits_in_a_session_that_has_nothing_more_costs_no_turn(
+    sessions: SessionBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Receivers ask again behind each answer: most of them for what has not come yet."""
+    receiver = sessions.accept("a")
+    sessions.send("1", session="a")
+    assert bodies(sessions.receive(receiver)) == ["1"]
+    sessions.run_for(100)
+    turns: list[int] = []
+    monkeypatch.setattr(sessions.fragment.core, "wake", lambda: turns.append(1))
+    [came] = waiting(sessions, receiver)
+    monkeypatch.undo()
+    assert turns == []
+    sessions.send("2", session="a")
+    assert bodies(got_by(came)) == ["2"]
+    sessions.send("3", session="a")
+    [came] = waiting(sessions, receiver)
+    sessions.run_for(1)
+    assert bodies(got_by(came)) == ["3"], "what came before it asked"
+
+
 def test_what_was_changed_of_a_message_comes_with_it_and_with_no_other(sessions: SessionBench) -> None:
     receivers = [sessions.accept(name) for name in NAMES]
     answers = waiting(sessions, *receivers)
