@@ -21,10 +21,6 @@ class _Stretch(Struct, gc=False):
     count: int
     left: int
 
-    def is_all(self, first_id: int, last_id: int) -> bool:
-        """Whether these are its deliveries, and none of them is settled."""
-        return self.first_id == first_id and self.left == self.count == (last_id - first_id) % MODULUS + 1
-
 
 class SentRange(Struct, frozen=True, gc=False):
     """Deliveries that were sent together: first_id to last_id, both included, and their tokens."""
@@ -55,16 +51,16 @@ class SentTokens:
 
         All of them were sent on this link and were not settled before, as the engine reports settlements.
         """
+        count = (last_id - first_id) % MODULUS + 1
         oldest = self._stretches[0] if self._stretches else None
-        if oldest is not None and oldest.is_all(first_id, last_id):  # as nearly always
-            del self._stretches[0]
+        if oldest is not None and oldest.first_id == first_id and oldest.left == oldest.count == count:
+            del self._stretches[0]  # it is settled whole, as nearly always
             return [SentRange(first_id, last_id, oldest.tokens)]
         found: list[SentRange] = []
-        is_used_up = False
-        wanted = missing = distance(last_id, first_id) + 1
+        missing, is_used_up = count, False
         for stretch in self._stretches:
             place = distance(first_id, stretch.first_id)
-            begin, end = max(0, place), min(stretch.count, place + wanted)
+            begin, end = max(0, place), min(stretch.count, place + count)
             if begin < end:
                 tokens = stretch.tokens[begin * TOKEN_BYTES : end * TOKEN_BYTES]
                 ids = add_serial(stretch.first_id, begin), add_serial(stretch.first_id, end - 1)

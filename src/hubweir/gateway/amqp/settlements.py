@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from msgspec import Struct, field
 
 from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Outcome, Rejected, Released
-from hubweir.amqp.transport.serial_number import MODULUS, add_serial, distance
+from hubweir.amqp.transport.serial_number import add_serial, distance
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.values import Described, Symbol
 from hubweir.errors import NOT_ALLOWED, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.append_queue import DeliveryRange
-from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
+from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 
 REASON, DESCRIPTION = "DeadLetterReason", "DeadLetterErrorDescription"
 DETAIL_LIMIT_CHARACTERS = 4_096
@@ -61,18 +61,7 @@ class Settling(Struct, gc=False):
     """Deliveries of one link that one command settles. spans: of ids, both ends included; and whether it waits."""
 
     spoken: Spoken
-    tokens: bytearray = field(default_factory=bytearray)
     spans: list[tuple[int, int, bool]] = field(default_factory=list)
-
-    def add_waiting(self, ranges: list[DeliveryRange]) -> None:
-        """Put the deliveries of which the receiver waits to hear behind these, and where they follow the last of these
-        into one range with it.
-        """
-        for first_id, last_id, waits in self.spans:
-            if waits and ranges and (first_id - ranges[-1].last_id) % MODULUS == 1:
-                ranges[-1] = DeliveryRange(ranges[-1].first_id, last_id)
-            elif waits:
-                ranges.append(DeliveryRange(first_id, last_id))
 
     def ranges_by_code(self, codes: bytes) -> dict[int, list[DeliveryRange]]:
         """The deliveries of which the receiver waits to hear, by the code that their settlement was answered with.
@@ -80,9 +69,6 @@ class Settling(Struct, gc=False):
         codes: one for each token. Locks that are lost were mostly taken together: a step for each run of one code.
         """
         found: dict[int, list[DeliveryRange]] = {}
-        if not any(codes):
-            self.add_waiting(found.setdefault(SETTLED, []))
-            return found
         at = 0
         for first_id, last_id, waits in self.spans:
             end = at + distance(last_id, first_id) + 1

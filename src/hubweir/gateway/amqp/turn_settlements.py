@@ -14,7 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct
+
 from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.amqp.transport.serial_number import MODULUS
 from hubweir.amqp.transport.session import Session
 from hubweir.broker.commands.command import Answer
 from hubweir.broker.commands.fragment import MessagesSettled, SettleMessages
@@ -47,25 +50,33 @@ class WritingConnection(Protocol):
     wake: Callable[[], None]
 
 
+class _Said(Struct, frozen=True, gc=False):
+    """What one link said of deliveries that it was sent together. waits: it wants to hear what became of them."""
+
+    user: SettlingUser
+    sent: SentRange
+    waits: bool
+
+
 @dataclass(slots=True)
 class _Together:
-    """Settlements that one command says, by whose they are. size: of their tokens."""
+    """Settlements that one command says, in the order of its tokens. size: of these."""
 
     connection: WritingConnection
     place: FragmentPlace
     spoken: Spoken
-    by_user: dict[SettlingUser, Settling] = field(default_factory=dict)
+    said: list[_Said] = field(default_factory=list)
     size: int = 0
 
     def submit(self, faults: Faults | None) -> None:
-        tokens = b"".join([settling.tokens for settling in self.by_user.values()])
+        tokens = b"".join([each.sent.tokens for each in self.said])
         command = SettleMessages(self.place.log_id, tokens, self.spoken.outcome, self.spoken.details)
         on_answer = self._answered if faults is None else faults.late(self._answered)
         self.place.broker.submit(command, on_answer)
 
     def _answered(self, answer: Answer) -> None:
         if not isinstance(answer, MessagesSettled):
-            for user, settling in self.by_user.items():
+            for user, settling in self._by_user().items():
                 user.settlements_answered(settling, answer)
         elif any(answer.codes):
             self._tell_apart(answer.codes)
@@ -75,21 +86,38 @@ class _Together:
     def _tell_together(self) -> None:
         """All is done: whoever waits hears the same. Links mostly spoke in the order of their ids."""
         by_session: defaultdict[Session, list[DeliveryRange]] = defaultdict(list)
-        for user, settling in self.by_user.items():
-            link = user.link
-            if link.is_attached:
-                settling.add_waiting(by_session[link.session])
+        for each in self.said:
+            link, sent = each.user.link, each.sent
+            if not each.waits or not link.is_attached:
+                continue
+            ranges = by_session[link.session]
+            if ranges and (sent.first_id - ranges[-1].last_id) % MODULUS == 1:
+                ranges[-1] = DeliveryRange(ranges[-1].first_id, sent.last_id)
+            else:
+                ranges.append(DeliveryRange(sent.first_id, sent.last_id))
         for session, ranges in by_session.items():
             session.answer([(span.first_id, span.last_id) for span in merge_ranges(ranges)], self.spoken.answer)
         self.connection.wake()
 
     def _tell_apart(self, codes: bytes) -> None:
         """Some locks were lost. codes: of all tokens."""
-        at = 0
-        for user, settling in self.by_user.items():
-            end = at + len(settling.tokens) // TOKEN_BYTES
-            user.settlements_answered(settling, MessagesSettled(codes[at:end]))
+        its_codes, at = defaultdict[SettlingUser, bytearray](bytearray), 0
+        for each in self.said:
+            end = at + len(each.sent.tokens) // TOKEN_BYTES
+            its_codes[each.user] += codes[at:end]
             at = end
+        for user, settling in self._by_user().items():
+            user.settlements_answered(settling, MessagesSettled(bytes(its_codes[user])))
+
+    def _by_user(self) -> dict[SettlingUser, Settling]:
+        """What each of them settled, in the order in which it said so."""
+        found: dict[SettlingUser, Settling] = {}
+        for each in self.said:
+            settling = found.get(each.user)
+            if settling is None:
+                settling = found[each.user] = Settling(self.spoken)
+            settling.spans.append((each.sent.first_id, each.sent.last_id, each.waits))
+        return found
 
 
 class TurnSettlements:
@@ -107,11 +135,7 @@ class TurnSettlements:
         together = self.waiting.get(key)
         if together is None:
             together = self.waiting[key] = _Together(self._connection, place, spoken)
-        settling = together.by_user.get(user)
-        if settling is None:
-            settling = together.by_user[user] = Settling(spoken)
-        settling.tokens += sent.tokens
-        settling.spans.append((sent.first_id, sent.last_id, waits))
+        together.said.append(_Said(user, sent, waits))
         together.size += len(sent.tokens)
         if together.size >= TOGETHER_BYTES:
             del self.waiting[key]

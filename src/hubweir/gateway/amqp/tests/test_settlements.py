@@ -97,18 +97,6 @@ def test_deliveries_that_are_answered_alike_are_ranges() -> None:
     }
 
 
-def test_ranges_of_links_that_follow_each_other_are_one_and_others_stay_apart() -> None:
-    ranges: list[DeliveryRange] = []
-    for spans in (
-        [(2**32 - 4, 2**32 - 1, True)],
-        [(0, 3, True), (4, 4, False), (5, 6, True)],
-        [(9, 9, True)],
-        [(7, 8, True)],
-    ):
-        Settling(spoken_of(Accepted()), spans=spans).add_waiting(ranges)
-    assert ranges == [DeliveryRange(2**32 - 4, 3), DeliveryRange(5, 6), DeliveryRange(9, 9), DeliveryRange(7, 8)]
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_each_delivery_that_waits_has_the_code_of_its_token(seed: int) -> None:
     rng, wanted = Random(seed), dict[int, int]()

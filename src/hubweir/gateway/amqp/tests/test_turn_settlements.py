@@ -74,6 +74,17 @@ def test_a_lock_that_is_lost_is_told_to_its_link_alone(world: World, peer: Peer)
     assert counts(world).active == 1
 
 
+def test_what_a_link_said_in_pieces_is_told_it_as_one_where_a_lock_of_another_is_lost(world: World, peer: Peer) -> None:
+    [early] = links_with_messages(peer, 1, each=2)
+    peer.run(LOCK_MS // 2)
+    [late] = links_with_messages(peer, 1, each=3)
+    peer.run(LOCK_MS // 2 + 1)
+    lost = "com.microsoft:message-lock-lost"
+    said = [(late, 2, 2, Accepted()), (early, 0, 1, Accepted()), (late, 4, 4, Accepted()), (late, 3, 3, Accepted())]
+    assert settle_together(peer, said) == [(0, 1, lost), (2, 4, "accepted")]
+    assert [len(command.tokens) // 16 for command in world.gate.sent(SettleMessages)] == [5]
+
+
 def test_abandoned_messages_are_answered_as_each_receiver_said(world: World, peer: Peer) -> None:
     a, b, c = links_with_messages(peer, 3)
     failed, only = Modified(delivery_failed=True), Modified()
