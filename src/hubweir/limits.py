@@ -63,7 +63,7 @@ class UnitsLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class StoreLimits:
-    """How a broker stores. The engine of a log and the quota of capture take their defaults from here."""
+    """How a broker stores. The engine of a log takes its defaults from here."""
 
     log_segment_bytes: int = setting(
         256 * MIB, "a partition starts a new segment file at this size", least=MIB, most=4 * GIB
@@ -80,6 +80,12 @@ class StoreLimits:
     retention_sweep_ms: int = setting(
         10_000, "time between two looks for segments past retention", least=100, most=3_600_000
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureLimits:
+    """What retention keeps for capture. Its quota takes its defaults from here."""
+
     capture_backlog_bytes: int = setting(
         8 * GIB,
         "bytes of a partition that retention keeps for capture beyond their time; what is over it may go uncaptured",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 
-from hubweir.config.settings import DEVELOPMENT_KEY, BadSetting, Settings
+from hubweir.config.settings import DEVELOPMENT_KEY, BadSetting, DoorSettings, Settings
 
 
 def check_development_key(settings: Settings, keys: Iterable[str]) -> None:
@@ -23,12 +23,12 @@ def check_development_key(settings: Settings, keys: Iterable[str]) -> None:
     )
 
 
-def has_portal(settings: Settings, keys: Iterable[str]) -> bool:
+def has_portal(settings: DoorSettings, keys: Iterable[str]) -> bool:
     """Whether `/portal` is served. keys: the namespaces' own."""
     return settings.portal == "on" or (settings.portal == "auto" and _exposed_host(settings, keys) is None)
 
 
-def _exposed_host(settings: Settings, keys: Iterable[str]) -> str | None:
+def _exposed_host(settings: DoorSettings, keys: Iterable[str]) -> str | None:
     """The host by which strangers could use the development key; None: there is none."""
     exposed = (host for host in settings.host if not is_loopback(host))
     return next(exposed, None) if DEVELOPMENT_KEY in keys else None

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hubweir.config.emulator_entities import NamespaceConfig
-from hubweir.config.settings import ROOT_RULE, BadSetting, Settings
+from hubweir.config.settings import ROOT_RULE, BadSetting, CatalogSettings
 from hubweir.errors import ServiceError
 from hubweir.namespace.names import check_namespace_name
 from hubweir.namespace.resource_path import fold
@@ -46,14 +46,14 @@ class SaidNamespaces:
     notes: tuple[str, ...] = ()
 
 
-def given_in(settings: Settings) -> dict[str, str]:
+def given_in(settings: CatalogSettings) -> dict[str, str]:
     """Settings that were made in code: those that differ from their defaults, with "the settings" for a source."""
     lines = dataclasses.fields(settings)
     return {line.name: "the settings" for line in lines if getattr(settings, line.name) != line.default}
 
 
 def said_namespaces(
-    settings: Settings, files: Sequence[NamespaceConfig] = (), *, sources: Mapping[str, str] | None = None
+    settings: CatalogSettings, files: Sequence[NamespaceConfig] = (), *, sources: Mapping[str, str] | None = None
 ) -> SaidNamespaces:
     """What settings and files say together. Raises BadSetting for a name that is not legal.
 
@@ -71,7 +71,7 @@ def said_namespaces(
     return SaidNamespaces(default, further, others, tuple(notes))
 
 
-def _of_settings(settings: Settings, given: Mapping[str, str]) -> Said:
+def _of_settings(settings: CatalogSettings, given: Mapping[str, str]) -> Said:
     """What the settings say of the default namespace alone."""
     named = {"name": "namespace", "hostnames": "hostname"}
     fields = {each: each for each in ("throughput_units", "maximum_throughput_units")} | named
@@ -80,7 +80,7 @@ def _of_settings(settings: Settings, given: Mapping[str, str]) -> Said:
     return _said({name: getattr(settings, of) for name, of in fields.items() if of in given}, given, fields)
 
 
-def _others(settings: Settings, given: Mapping[str, str]) -> Said:
+def _others(settings: CatalogSettings, given: Mapping[str, str]) -> Said:
     """What the settings say of every namespace of which a file does not say it."""
     fields = {each: each for each in ("profile", "key")}
     return _said({name: getattr(settings, name) for name in fields if name in given}, given, fields)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from hubweir.config.emulator_entities import NamespaceConfig
 from hubweir.config.namespace_settings import Said, SaidNamespaces
-from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE, BadSetting, Settings
+from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE, BadSetting, DoorSettings
 from hubweir.namespace.host_names import HostNames, HostNameTaken, bare_host, divide
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
@@ -201,7 +201,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def hosts_of(settings: Settings, namespaces: Iterable[NamespaceSettings]) -> dict[str, HostNames]:
+def hosts_of(settings: DoorSettings, namespaces: Iterable[NamespaceSettings]) -> dict[str, HostNames]:
     """The hosts that lead to each namespace, by its name; BadSetting when two want one.
 
     A namespace of a tier that has host names takes no other: their clients are told where it is.

@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from hubweir.config.settings import LINES
+from hubweir.config.settings import LINES, CatalogSettings, names_of
 from hubweir.config.sources import PREFIX, TYPES
 
 # What the catalogs of the data folder keep; the others are this start's alone.
-KEPT = frozenset(
-    ("hostname", "namespace", "further_namespace", "key", "profile", "throughput_units", "maximum_throughput_units")
-)
+KEPT = names_of(CatalogSettings)
 
 HEAD = f"""# Settings
 

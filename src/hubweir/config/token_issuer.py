@@ -6,10 +6,10 @@ from pathlib import Path
 
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.auth.json_web_key import FILE_LIMIT, BadKeys
-from hubweir.config.settings import BadSetting, Settings
+from hubweir.config.settings import BadSetting, TokenSettings
 
 
-def token_issuer(settings: Settings) -> IssuerKeys | None:
+def token_issuer(settings: TokenSettings) -> IssuerKeys | None:
     """None when no issuer is set. Raises BadSetting when the file cannot be read or holds no good public keys."""
     if not settings.jwt_issuer:
         return None

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
-from hubweir.config.settings import Settings
+from hubweir.config.settings import DoorSettings
 from hubweir.drivers.amqp_driver import AmqpDriver
 from hubweir.drivers.http_driver import HttpDriver
 from hubweir.drivers.loop_turn import LoopTurn
@@ -37,7 +37,7 @@ class Listeners:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: DoorSettings,
         process: GatewayProcess,
         certificate: ServiceCertificate,
         loop_turn: LoopTurn,

@@ -9,10 +9,11 @@ from hubweir.broker.capture.blob_upload import BlobContainer, StorageAccount, pa
 from hubweir.broker.capture.places import CapturePlaces, CaptureQuota
 from hubweir.config.development_key import is_loopback
 from hubweir.config.namespaces_at_start import NamespaceSettings
-from hubweir.config.settings import ROOT_RULE, Settings
+from hubweir.config.settings import ROOT_RULE, CaptureSettings, DoorSettings, Settings
 from hubweir.env import Files
 from hubweir.gateway.http.metrics_page import MetricsAccess
 from hubweir.gateway.settings import GatewaySettings
+from hubweir.limits import StoreLimits
 from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.namespace.host_names import HostNames
@@ -20,7 +21,7 @@ from hubweir.namespace.tiers import OFFICIAL_EMULATOR, PROFILES
 from hubweir.service.data_folder import CAPTURE_FOLDER
 
 
-def log_settings(settings: Settings) -> LogSettings:
+def log_settings(settings: StoreLimits) -> LogSettings:
     """Of every partition's log."""
     return LogSettings(
         segment_bytes=settings.log_segment_bytes,
@@ -29,7 +30,7 @@ def log_settings(settings: Settings) -> LogSettings:
     )
 
 
-def capture_places(settings: Settings, files: Files) -> CapturePlaces:
+def capture_places(settings: CaptureSettings, files: Files) -> CapturePlaces:
     """Where captured files may go. files: of the data folder.
 
     OSError when the folder cannot be, BadStorage when the storage account's connection string is none.
@@ -43,17 +44,17 @@ def capture_places(settings: Settings, files: Files) -> CapturePlaces:
     )
 
 
-def capture_account(settings: Settings) -> str:
+def capture_account(settings: CaptureSettings) -> str:
     """The name of the storage account that captured files may go to; "" for none. BadStorage as capture_places."""
     account = _storage_account(settings)
     return "" if account is None else account.name
 
 
-def _storage_account(settings: Settings) -> StorageAccount | None:
+def _storage_account(settings: CaptureSettings) -> StorageAccount | None:
     return parse_storage(settings.capture_storage) if settings.capture_storage else None
 
 
-def metrics_access(settings: Settings) -> MetricsAccess | None:
+def metrics_access(settings: DoorSettings) -> MetricsAccess | None:
     """Who may read /metrics; None: nobody, there is no such page."""
     if settings.metrics == "off":
         return None

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from hubweir.config.namespace_settings import SaidNamespaces
-from hubweir.config.settings import LINES, Settings
+from hubweir.config.settings import LINES, CatalogSettings, EmulatorSettings, Settings, TlsSettings, names_of
 from hubweir.drivers.tasks import Tasks
 from hubweir.errors import HubweirError
 from hubweir.service.parts import Parts
@@ -25,14 +25,9 @@ from hubweir.service_log import READ_AGAIN
 logger = logging.getLogger(__name__)
 
 # What changes in the whole process at once.
-LIVE = frozenset(("log_level", "tls_cert", "tls_key", "tls_client_ca"))
+LIVE = names_of(TlsSettings) | {"log_level"}
 # What is said of namespaces: what became of it is told of each of them (taken_settings.py).
-OF_NAMESPACES = frozenset(
-    (
-        "namespace", "hostname", "further_namespace", "key", "profile", "throughput_units", "maximum_throughput_units",
-        "emulator_config", "emulator_config_text", "strict_config",
-    )
-)  # fmt: skip
+OF_NAMESPACES = names_of(CatalogSettings, EmulatorSettings)
 
 Given: TypeAlias = Callable[[], tuple[Settings, SaidNamespaces]]
 

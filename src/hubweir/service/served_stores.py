@@ -13,7 +13,7 @@ from functools import partial
 
 from hubweir.alarms import Alarms
 from hubweir.broker.broker import Broker
-from hubweir.config.settings import Settings
+from hubweir.config.settings import ProcessSettings
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.env import Env
 from hubweir.errors import HubweirError
@@ -30,7 +30,7 @@ class NoStoreAnswers(HubweirError):
     """All disks of a service hang."""
 
 
-def no_store_answers(settings: Settings) -> NoStoreAnswers:
+def no_store_answers(settings: ProcessSettings) -> NoStoreAnswers:
     """None of the stores of a service answers."""
     return NoStoreAnswers(f"no messaging store of the data folder {settings.data} answers")
 
@@ -44,7 +44,7 @@ class ServedStores:
     def __init__(
         self,
         env: SystemEnv,
-        settings: Settings,
+        settings: ProcessSettings,
         alarms: Alarms,
         open_broker: Callable[[int, Env], Broker],
         *,

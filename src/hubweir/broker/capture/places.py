@@ -12,7 +12,7 @@ from hubweir.capture.destination import DurableFolders, LocalFolder, SharedDesti
 from hubweir.capture.pace import CapturePace
 from hubweir.counters import Counters
 from hubweir.env import Env, Files
-from hubweir.limits import StoreLimits
+from hubweir.limits import CaptureLimits
 from hubweir.messaging_store.trusted_clock import TrustedClock
 from hubweir.namespace.capture_description import CaptureDestination
 
@@ -25,8 +25,8 @@ class NoDestination(OSError):
 class CaptureQuota:
     """How much of one partition retention keeps beyond its time because capture has not read it."""
 
-    size_bytes: int = StoreLimits.capture_backlog_bytes
-    age_ms: int = StoreLimits.capture_backlog_ms
+    size_bytes: int = CaptureLimits.capture_backlog_bytes
+    age_ms: int = CaptureLimits.capture_backlog_ms
 
 
 @dataclass(frozen=True, slots=True)

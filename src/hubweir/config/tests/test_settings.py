@@ -2,7 +2,17 @@ import dataclasses
 
 import pytest
 
-from hubweir.config.settings import BadSetting, Settings, change
+from hubweir.config.settings import (
+    LINES,
+    BadSetting,
+    CheckedSettings,
+    DoorSettings,
+    ProcessSettings,
+    Settings,
+    TlsSettings,
+    change,
+    names_of,
+)
 
 NUMBERS = [line for line in dataclasses.fields(Settings) if line.metadata["least"] is not None]
 
@@ -59,3 +69,34 @@ def test_every_setting_has_a_meaning_and_units_end_the_names() -> None:
         assert line.metadata["meaning"]
         if line.name.endswith(("timeout", "time", "size", "budget")):
             pytest.fail(f"{line.name} does not say its unit")
+
+
+def test_a_table_checks_its_own_settings_alone() -> None:
+    assert DoorSettings(port=(5671,)).first_bytes_ms == Settings().first_bytes_ms
+    for table, values, text in (
+        (ProcessSettings, {"loop": "fast"}, "loop is 'fast'"),
+        (ProcessSettings, {"stores": 65}, "stores is 65; 1 to 64 are allowed"),
+        (DoorSettings, {"host": ()}, "host is empty"),
+        (DoorSettings, {"first_bytes_ms": 1}, "first_bytes_ms is 1; 100 to"),
+        (TlsSettings, {"tls_key": "key.pem"}, "belong together"),
+    ):
+        with pytest.raises(BadSetting, match=text):
+            table(**values)  # type: ignore[arg-type]
+
+
+def test_every_setting_stands_in_one_table() -> None:
+    tables = Settings.__bases__
+    counted = [line.name for table in tables for line in dataclasses.fields(table)]  # type: ignore[arg-type]
+    twice = {name for name in counted if counted.count(name) > 1}
+    assert twice == {"max_throughput_units", "partition_cap"}  # the limits of a gateway have those of units in them
+    assert len(LINES) == len({line.name for line in LINES}) == len(set(counted))
+
+
+def test_the_page_has_the_tables_one_by_one() -> None:
+    names = [line.name for line in LINES]
+    for table in Settings.__bases__:
+        own = [name for name in names if name in table.__annotations__]
+        first = names.index(own[0])
+        assert names[first : first + len(own)] == own, table
+    assert names[: len(names_of(ProcessSettings))] == list(ProcessSettings.__annotations__)
+    assert issubclass(Settings.__bases__[0], CheckedSettings)
