@@ -30,7 +30,16 @@ from hubweir.kernels.columns_contract import (
     PROPERTIES_VALUE_BYTES,
     PROPERTIES_VALUE_OFFSETS,
 )
-from hubweir.kernels.contract import BATCH_FORMAT, BATCH_WIDTH, DELIVERY_WIDTH, FRAME_WIDTH, KEY_WIDTH
+from hubweir.kernels.contract import (
+    BATCH_FORMAT,
+    BATCH_WIDTH,
+    DELIVERY_WIDTH,
+    FRAME_WIDTH,
+    KEY_WIDTH,
+    RunCursor,
+    SendRoom,
+    TransferForm,
+)
 from hubweir.kernels.stored_batch import CRC_SEED, HEADER_SIZE, HEADER_STRUCT, KIND_EVENTS, MAGIC, VERSION
 
 TWINS: dict[str, Any] = {}
@@ -40,6 +49,8 @@ TWINS["pure"] = twins
 
 KEY = b"\x00\x53\x72\xc1\x1b\x02\xa3\x13x-opt-partition-key\xa1\x03pk1"
 ROUNDS = 9
+FORM = TransferForm(channel=1, handle=0, max_frame_size=65536, settled=True)
+ROOM = SendRoom(1 << 30, 1 << 30, 1 << 30)
 ROUND_SECONDS = {"compiled": 0.02, "pure": 0.08}
 Work = tuple[str, Callable[[], object], bytes]
 
@@ -89,7 +100,7 @@ def measure(twin: str, size: int, *, keyed: bool) -> None:
     records = bytes(out)
     run = sealed(records, count, kernels.crc32c)
     frames, batches, big = bytearray(), array("q", bytes(8 * BATCH_WIDTH)), 1 << 30
-    kernels.deliver(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, frames)
+    kernels.deliver(run, RunCursor(), FORM, 0, ROOM, frames)
     wire, table = bytes(frames), array("q", bytes(8 * FRAME_WIDTH * count))
 
     def ingest() -> None:
@@ -98,11 +109,11 @@ def measure(twin: str, size: int, *, keyed: bool) -> None:
 
     def deliver() -> None:
         frames.clear()
-        kernels.deliver(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, frames)
+        kernels.deliver(run, RunCursor(), FORM, 0, ROOM, frames)
 
     def deliver_batches() -> None:
         frames.clear()
-        kernels.deliver_batches(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, big, frames)
+        kernels.deliver_batches(run, RunCursor(), FORM, 0, ROOM, big, frames)
 
     # The same events one by one, as a sender of single events has them: where each goes.
     single_data = one * count
@@ -156,7 +167,7 @@ def measure_columns(twin: str) -> None:
         kernels.ingest(one, array("q", [0, 0, len(one), 0, 0]), 0, 1, 0, None, records, big)
     run = sealed(bytes(records), count, kernels.crc32c)
     frames, table = bytearray(), array("q", bytes(8 * FRAME_WIDTH * count))
-    kernels.deliver(run, 0, 0, 0, 1, 0, 0, True, 65536, big, big, big, frames)
+    kernels.deliver(run, RunCursor(), FORM, 0, ROOM, frames)
     wire, deliveries = bytes(frames), array("q", bytes(8 * DELIVERY_WIDTH * count))
     kernels.scan_frames(wire, 0, len(wire), 65536, table)
     kernels.collect_deliveries(table, 0, count, deliveries)

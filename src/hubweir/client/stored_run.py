@@ -27,12 +27,16 @@ from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
     FRAME_WIDTH,
     STORED_FORMAT,
+    RunCursor,
+    SendRoom,
+    TransferForm,
 )
 from hubweir.kernels.stored_batch import HEADER_SIZE, KIND_EVENTS, RECORD_HEADER_SIZE
 from hubweir.namespace.names import PUBLISHER_NAME_LIMIT
 
 # No event needs more than one frame: these are never sent.
 _FRAME_BYTES = 2**31 - 1
+_FORM = TransferForm(channel=0, handle=0, max_frame_size=_FRAME_BYTES, settled=True)
 # Of a partition key or a publisher, in UTF-8.
 _NAME_LIMIT_BYTES = 4 * max(KEY_LIMIT_CHARACTERS, PUBLISHER_NAME_LIMIT)
 _LAST_NUMBER = 2**63 - 1
@@ -88,13 +92,12 @@ class StoredRun(EventRun):
         """Write each event as a delivery of its own, once."""
         if self._rows:
             return
-        out, events, view = bytearray(), self.delivery_count, memoryview(self._stored)
+        out, view, events = bytearray(), memoryview(self._stored), self.delivery_count
+        room = SendRoom(deliveries=events, frames=events, bytes=2**62)
         written = 0
         for start, end in _ranges(self._brought, self._credit_count):
             try:
-                written += deliver(
-                    view[start:end], 0, 0, 0, 0, 0, written, True, _FRAME_BYTES, events, events, 2**62, out
-                )[0]
+                written += deliver(view[start:end], RunCursor(), _FORM, written, room, out)[0]
             except KernelRefusal as refusal:
                 raise _unsound(str(refusal)) from refusal
         frames, rows = array("q", bytes(8 * FRAME_WIDTH * written)), array("q", bytes(8 * DELIVERY_WIDTH * written))

@@ -1,8 +1,9 @@
 """The promises of each kernel: buffers in, integers out, who owns the bytes.
 
-A kernel is a function over buffers: no classes, no clock, no knowledge of hubs or links. Each exists twice, in
-plain Python (the oracle; twins.py lists them) and compiled (`_ROOM.pyx` in its room); `hubweir.kernels` exports
-whichever this process has. Both raise KernelRefusal for a call that breaks this contract (a mistake of ours), and
+A kernel is a function over buffers: no state, no clock, no knowledge of hubs or links. Integers that belong together
+come in a value that names them (below: RunCursor, TransferForm, SendRoom). Each exists twice, in plain Python (the
+oracle; twins.py lists them) and compiled (`_ROOM.pyx` in its room); `hubweir.kernels` exports whichever this process
+has. Both raise KernelRefusal for a call that breaks this contract (a mistake of ours), and
 report what is wrong with a peer's bytes as a status, never as an exception. No kernel keeps a buffer after it
 returned. `out` buffers grow at their end and are left as they were when the status is an error.
 
@@ -105,27 +106,22 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
     count_events(data, start, end, message_format) -> int
         How many events ingest would make of this delivery; -1 when it is malformed.
 
-    deliver(run, batch_at, record_at, ordinal, channel, handle, delivery_id, settled, max_frame_size, max_events,
-            max_frames, max_bytes, out, inserted=b"") -> (events, frames, batch_at, record_at, ordinal)
-        Write transfer frames for the events of a run to out, one delivery each, message format 0, delivery tag = the
-        delivery id as 4 bytes, all 11 fields of the performative on every frame, more=true on all but a
-        delivery's last frame. The message goes out as: its header section; its own delivery annotations; message
-        annotations; everything else in the order it came. Message annotations are the stored ones less the service's
-        names, plus x-opt-sequence-number (long), x-opt-offset (string), x-opt-enqueued-time (timestamp), and from the
-        name block x-opt-partition-key and x-opt-publisher (a publisher is both). A sender's own x-opt-partition-key
-        stays where the batch has no name block.
+    deliver(run, cursor, form, delivery_id, room, out, inserted=b"") -> (events, frames, cursor)
+        Write transfer frames for the events of a run, from cursor on, to out, one delivery each, the first under
+        delivery_id, message format 0, delivery tag = the delivery id as 4 bytes, all 11 fields of the performative on
+        every frame, more=true on all but a delivery's last frame. The message goes out as: its header section; its own
+        delivery annotations; message annotations; everything else in the order it came. Message annotations are the
+        stored ones less the service's names, plus x-opt-sequence-number (long), x-opt-offset (string),
+        x-opt-enqueued-time (timestamp), and from the name block x-opt-partition-key and x-opt-publisher (a publisher is
+        both). A sender's own x-opt-partition-key stays where the batch has no name block.
         inserted: b"", or the bytes of one delivery annotations section, which every delivery gets in the place of its
         own: those are between two peers, and we are the peer now.
-        batch_at: position in run of a batch header; record_at: position in run of the next record, 0 for the batch's
-        first; ordinal: that record's place in its batch. Batches that are not events are stepped over. Stops at the
-        end of run, or before an event that would exceed max_events, max_frames or max_bytes (bytes of out written);
-        the first event of a call is always written whole (the session holds frames back if its window is smaller),
-        unless max_events is 0.
+        Batches that are not events are stepped over. Stops at the end of run, or before an event for which there is no
+        room; the first event of a call is always written whole (the session holds frames back if its window is
+        smaller), unless room.deliveries is 0.
         Returns how many events and frames, and where to go on; batch_at = len(run) at the end.
 
-    deliver_batches(run, batch_at, record_at, ordinal, channel, handle, delivery_id, settled, max_frame_size,
-            max_events, max_deliveries, max_frames, max_bytes, out)
-            -> (events, deliveries, frames, batch_at, record_at, ordinal)
+    deliver_batches(run, cursor, form, delivery_id, room, max_events, out) -> (events, deliveries, frames, cursor)
         Write transfer frames that carry the stored batches of a run, for a peer that reads these: message format
         STORED_FORMAT, everything else of the frames as deliver writes it. A delivery is one frame full of batches of
         events; a batch that does not fit whole begins the next delivery where the frame is half full, else it is cut
@@ -134,13 +130,12 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         records, first_index, first_offset and enqueued_time as of its events; of the flags those about the name; no
         producer block; writer_epoch, nonce, batch_number, unsynced and header_crc zero, for the nonce is secret, and so
         is a checksum of it. payload_crc is of the payload that goes out.
-        Place, max_events, max_frames and max_bytes are as of deliver, except that a delivery which is not the call's
-        first is begun only where a full frame is left of max_bytes; the first is as small as max_bytes wants, but one
-        event at least. max_deliveries: the credit.
+        Cursor, form and room are as of deliver, except that a delivery which is not the call's first is begun only
+        where a full frame is left of room.bytes; the first is as small as room.bytes wants, but one event at least.
 
-    deliver_messages(run, rows, first_row, last_row, id_prefix, channel, handle, delivery_id, settled, max_frame_size,
-            max_frames, max_bytes, out) -> (messages, frames)
-        Write transfer frames for messages of a queue, one delivery for each of the message rows, message format 0. The
+    deliver_messages(run, rows, first_row, id_prefix, form, delivery_id, room, out) -> (messages, frames)
+        Write transfer frames for messages of a queue, one delivery for each message row from first_row on, to the end
+        of rows or until there is no room for the next one, message format 0; form and room are as of deliver. The
         tag has 16 bytes: the lock token (Q_LOCK, then Q_LOCK_CHECK, big endian) in the layout of a GUID, its first
         three groups turned round; eight zeros and the sequence number where there is no lock. The message goes out as:
         - its header, with the ttl of the row and its delivery count, also when none was sent;
@@ -151,8 +146,8 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         - its properties, with the absolute expiry time of the row; a message without an id gets one of 32 digits:
           id_prefix (16 bytes) and Q_ID_NUMBER in hexadecimal digits;
         - everything else in the order it came.
-        Stops before a message that would exceed max_frames or max_bytes (bytes of out written); the first one of a call
-        is always written whole. Raises KernelRefusal, and leaves out as it was, where a row names no record of run.
+        The first message of a call is always written whole, unless room.deliveries is 0. Raises KernelRefusal, and
+        leaves out as it was, where a row names no record of run.
 
     encode_message(run, rows, row, id_prefix) -> bytes
         The message of one message row, as deliver_messages sends it.
@@ -194,8 +189,42 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 # What kernels read: of all of these the bytes lie where they are.
 Readable = bytes | bytearray | memoryview
+
+
+class RunCursor(Struct, frozen=True):
+    """Where in a run to go on: the position of a batch header, and of a record of that batch.
+
+    record_at: 0: the batch's first record. ordinal: how many records of the batch stand before that one.
+    """
+
+    batch_at: int = 0
+    record_at: int = 0
+    ordinal: int = 0
+
+
+class TransferForm(Struct, frozen=True):
+    """What all transfer frames that a link sends have in common; it is the same for as long as the link stands.
+
+    channel, handle: ours. max_frame_size: of the peer, in bytes, 512 at least. settled: whether deliveries go out so.
+    """
+
+    channel: int
+    handle: int
+    max_frame_size: int
+    settled: bool
+
+
+class SendRoom(Struct, frozen=True):
+    """The most that one call writes: deliveries (the link's credit), frames (the session's window), bytes of frames."""
+
+    deliveries: int
+    frames: int
+    bytes: int
+
 
 BATCH_FORMAT = 0x80013700
 # A delivery of stored batches, to a reader that asked for them: their magic number, whose last octet is a version.

@@ -32,6 +32,9 @@ from hubweir.kernels.contract import (
     E_SEQUENCE_NUMBER,
     EVENT_WIDTH,
     FRAME_WIDTH,
+    RunCursor,
+    SendRoom,
+    TransferForm,
 )
 from hubweir.portal.visit import Visit
 
@@ -39,7 +42,8 @@ GROUP = "$portal"
 READ_BYTES, READS_LIMIT, PEEK_BYTES = 256 * 1024, 8, 1024 * 1024
 # No event needs more than one frame: these are never sent.
 _FRAME_BYTES = 2**31 - 1
-_RUN_EVENTS, _RUN_BYTES = 2**31 - 1, 2**40
+_FORM = TransferForm(channel=0, handle=0, max_frame_size=_FRAME_BYTES, settled=True)
+_ROOM = SendRoom(deliveries=2**31 - 1, frames=2**31 - 1, bytes=2**40)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ def _read(place: PartitionPlace, command: ReadEvents, on_done: Callable[[EventsR
 def _events_of(read: EventsRead, count: int) -> list[PeekedEvent]:
     """The first `count` of those that were read."""
     out = bytearray()
-    written = deliver(read.run, 0, 0, 0, 0, 0, 0, True, _FRAME_BYTES, _RUN_EVENTS, _RUN_EVENTS, _RUN_BYTES, out)[0]
+    written = deliver(read.run, RunCursor(), _FORM, 0, _ROOM, out)[0]
     frames, rows = array("q", bytes(8 * FRAME_WIDTH * written)), array("q", bytes(8 * DELIVERY_WIDTH * written))
     scan_frames(out, 0, len(out), _FRAME_BYTES, frames)
     collect_deliveries(frames, 0, written, rows)

@@ -22,20 +22,12 @@ from hubweir.amqp.transport.link_credit import SenderCredit
 from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
 from hubweir.amqp.transport.serial_number import MODULUS, add_serial
 from hubweir.kernels import deliver, deliver_batches, deliver_messages
-from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.kernels.contract import RunCursor, SendRoom, TransferForm
 
 if TYPE_CHECKING:  # a session makes its links: the import would go round
     from hubweir.amqp.transport.session import Session
 
 RCV_SECOND, SND_SETTLED = 1, 1
-
-
-class RunCursor(Struct, frozen=True):
-    """Where in a run to go on: a batch header's position, a record's (0: the first), its place there."""
-
-    batch_at: int = 0
-    record_at: int = 0
-    ordinal: int = 0
 
 
 class SendProgress(Struct, frozen=True):
@@ -52,7 +44,10 @@ _NOWHERE = RunCursor()  # of messages, which are not sent by a cursor
 
 
 class SenderLink(Link):
-    """The sending end. sender_credit: as it counts it; for others to read."""
+    """The sending end. sender_credit: as it counts it; for others to read.
+
+    presettled: whether events go out settled: always, unless the receiver settles second and so waits for us.
+    """
 
     ROLE: ClassVar[bool] = False
 
@@ -63,6 +58,8 @@ class SenderLink(Link):
         self.unsettled_count = 0
         self._unsettled_most = session.connection.settings.max_unsettled
         self.host_answers = False
+        self.presettled = True
+        self._forms: tuple[TransferForm, ...] = ()  # unsettled and settled; of a link that stands
 
     def answer_by_host(self, unknown: Callable[[], DeliveryState]) -> None:
         """From now on the host answers what the receiver says about its deliveries, by `answer`: not the engine.
@@ -96,12 +93,6 @@ class SenderLink(Link):
     def drain(self) -> bool:
         """Whether the receiver wants its credit used up or given back now: send what there is, then call drained."""
         return self.sender_credit.drain
-
-    @property
-    def presettled(self) -> bool:
-        """Whether deliveries go out settled: always, unless the receiver settles second and so waits for us."""
-        attach = self.attach
-        return attach is None or attach.rcv_settle_mode != RCV_SECOND or attach.snd_settle_mode == SND_SETTLED
 
     @property
     def unsettled_room(self) -> int:
@@ -181,15 +172,11 @@ class SenderLink(Link):
             return SendProgress(0, 0, cursor, first_id)
         out = session.connection.out
         start = len(out)
-        window = session.window.remote_window
-        written, frames, batch_at, record_at, ordinal = deliver(
-            run, cursor.batch_at, cursor.record_at, cursor.ordinal, session.channel, self.handle, first_id,
-            settled, session.connection.outgoing_frame_limit, events, window, max_bytes, out,
-            delivery_annotations,
-        )  # fmt: skip
+        room = SendRoom(events, session.window.remote_window, max_bytes)
+        written, frames, cursor = deliver(run, cursor, self._forms[settled], first_id, room, out, delivery_annotations)
         size = len(out) - start
         self._started(first_id, written, frames, start, settled=settled)
-        return SendProgress(written, size, RunCursor(batch_at, record_at, ordinal), first_id)
+        return SendProgress(written, size, cursor, first_id)
 
     def send_batches(
         self, run: bytes | bytearray | memoryview, cursor: RunCursor, *, max_events: int, max_bytes: int
@@ -204,14 +191,13 @@ class SenderLink(Link):
             return SendProgress(0, 0, cursor, first_id)
         out = session.connection.out
         start = len(out)
-        events, written, frames, batch_at, record_at, ordinal = deliver_batches(
-            run, cursor.batch_at, cursor.record_at, cursor.ordinal, session.channel, self.handle, first_id,
-            settled, session.connection.outgoing_frame_limit, max_events, deliveries, session.window.remote_window,
-            max_bytes, out,
-        )  # fmt: skip
+        room = SendRoom(deliveries, session.window.remote_window, max_bytes)
+        events, written, frames, cursor = deliver_batches(
+            run, cursor, self._forms[settled], first_id, room, max_events, out
+        )
         size = len(out) - start
         self._started(first_id, written, frames, start, settled=settled)
-        return SendProgress(events, size, RunCursor(batch_at, record_at, ordinal), first_id)
+        return SendProgress(events, size, cursor, first_id)
 
     def send_messages(
         self,
@@ -229,16 +215,14 @@ class SenderLink(Link):
         receiver. The progress counts in its events the rows that were sent; its cursor says nothing.
         """
         session = self.session
-        messages = min(self._sendable(settled), len(rows) // MESSAGE_WIDTH - first_row)
+        messages = self._sendable(settled)
         first_id = session.next_delivery_id
         if messages <= 0:
             return SendProgress(0, 0, _NOWHERE, first_id)
         out = session.connection.out
         start = len(out)
-        written, frames = deliver_messages(
-            run, rows, first_row, first_row + messages, id_prefix, session.channel, self.handle, first_id, settled,
-            session.connection.outgoing_frame_limit, session.window.remote_window, max_bytes, out,
-        )  # fmt: skip
+        room = SendRoom(messages, session.window.remote_window, max_bytes)
+        written, frames = deliver_messages(run, rows, first_row, id_prefix, self._forms[settled], first_id, room, out)
         size = len(out) - start
         self._started(first_id, written, frames, start, settled=settled)
         return SendProgress(written, size, _NOWHERE, first_id)
@@ -293,6 +277,16 @@ class SenderLink(Link):
             link_credit=self.sender_credit.credit,
             drain=self.sender_credit.drain,
             echo=False,
+        )
+
+    def _take_attach(self, attach: Attach) -> None:
+        self.presettled = attach.rcv_settle_mode != RCV_SECOND or attach.snd_settle_mode == SND_SETTLED
+
+    def _attached(self) -> None:
+        session = self.session
+        frame_limit = session.connection.outgoing_frame_limit
+        self._forms = tuple(
+            TransferForm(session.channel, self.handle, frame_limit, settled) for settled in (False, True)
         )
 
     def _before_answer(self, initial_delivery_count: int, max_message_size: int | None) -> None:

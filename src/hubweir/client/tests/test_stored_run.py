@@ -12,13 +12,24 @@ from hubweir.client.stored_run import StoredRun
 from hubweir.errors import DECODE_ERROR, ServiceError
 from hubweir.kernels import collect_deliveries, deliver, deliver_batches, ingest, scan_frames
 from hubweir.kernels.columns_contract import ALL_COLUMNS, COLUMN_BUFFERS, COLUMNS_OK
-from hubweir.kernels.contract import D_FORMAT, D_LENGTH, D_START, DELIVERY_WIDTH, FRAME_WIDTH
+from hubweir.kernels.contract import (
+    D_FORMAT,
+    D_LENGTH,
+    D_START,
+    DELIVERY_WIDTH,
+    FRAME_WIDTH,
+    RunCursor,
+    SendRoom,
+    TransferForm,
+)
 from hubweir.kernels.stored_batch import AT_COUNT, AT_FIRST_INDEX, AT_KIND, AT_PAYLOAD_CRC, AT_VERSION, HEADER_SIZE
 from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import begin_batch, seal_batch
 
 _FRAME_BYTES = 1_000
 MANY = 1 << 30
+FORM = TransferForm(channel=0, handle=0, max_frame_size=_FRAME_BYTES, settled=True)
+ALL = SendRoom(MANY, MANY, MANY)
 
 
 def a_run(events: int = 40) -> bytes:
@@ -50,13 +61,13 @@ def deliveries_of(frames: bytes) -> tuple[bytes, array[int], int]:
 
 def batched(run: bytes) -> tuple[bytes, array[int], int]:
     out = bytearray()
-    deliver_batches(run, 0, 0, 0, 0, 0, 0, True, _FRAME_BYTES, MANY, MANY, MANY, MANY, out)
+    deliver_batches(run, RunCursor(), FORM, 0, ALL, MANY, out)
     return deliveries_of(bytes(out))
 
 
 def single(run: bytes) -> EventRun:
     out = bytearray()
-    deliver(run, 0, 0, 0, 0, 0, 0, True, _FRAME_BYTES, MANY, MANY, MANY, out)
+    deliver(run, RunCursor(), FORM, 0, ALL, out)
     return EventRun(*deliveries_of(bytes(out)))
 
 

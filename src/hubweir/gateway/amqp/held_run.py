@@ -6,10 +6,11 @@ A run lies in memory until it is sent, so it is dropped where that takes too lon
 
 from __future__ import annotations
 
-from hubweir.amqp.transport.sender_link import RunCursor, SendProgress
+from hubweir.amqp.transport.sender_link import SendProgress
 from hubweir.broker.commands.reader import EventsRead
 from hubweir.gateway.amqp.run_cursor import cursor_at, sequence_number_at
 from hubweir.gateway.held_runs import ReadSize
+from hubweir.kernels.contract import RunCursor
 
 _AT_START = RunCursor(0, 0, 0)
 

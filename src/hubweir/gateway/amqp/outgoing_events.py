@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from hubweir.amqp.messaging.annotations import ENABLE_RECEIVER_RUNTIME_METRIC, STORED_BATCHES
-from hubweir.amqp.transport.sender_link import RunCursor, SenderLink, SendProgress
+from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
 from hubweir.amqp.types.values import Symbol
 from hubweir.gateway.amqp.reader_attach import read_event_limit, takes_batches
 from hubweir.gateway.amqp.runtime_metrics import wants_metrics
+from hubweir.kernels.contract import RunCursor
 
 _ENDLESS = 2**63 - 1
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from hubweir.amqp.transport.sender_link import RunCursor
 from hubweir.kernels import find_record
+from hubweir.kernels.contract import RunCursor
 from hubweir.kernels.stored_batch import AT_COUNT, AT_FIRST_INDEX, AT_KIND, AT_LENGTH, KIND_EVENTS
 
 _U32 = struct.Struct(">I")

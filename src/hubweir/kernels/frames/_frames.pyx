@@ -14,6 +14,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 
+from hubweir.kernels.contract import RunCursor
 from hubweir.kernels.batches.batches cimport Batch, open_batch, record_end
 from hubweir.kernels.buffers.tables cimport borrow_table, check_range, check_rows, grow, refusal, rows_of
 from hubweir.kernels.buffers.bytes cimport NOWHERE, store32
@@ -30,7 +31,7 @@ from hubweir.kernels.frames.deliver_messages cimport (
 from hubweir.kernels.messages.sections cimport skip_value
 from hubweir.kernels.stored_batch cimport KIND_EVENTS, RECORD_HEADER_SIZE
 from hubweir.kernels.frames.deliver_batches cimport Load, Place, load_delivery, put_load
-from hubweir.kernels.frames.transfers cimport Frames, begin_frame, name_delivery, put, write_prefix
+from hubweir.kernels.frames.transfers cimport Frames, Room, begin_frame, has_room, name_delivery, put, write_prefix
 
 cdef enum:
     LEAST_FRAME_SIZE = 512  # AMQP part 2 section 2.4.1: no peer may ask for less
@@ -88,10 +89,9 @@ cdef void write_event(
 
 
 cdef int write_batch(
-    const uint8_t* data, Batch* batch, Place* place, uint32_t delivery_id, int64_t max_events, int64_t max_frames,
-    int64_t max_bytes, Inserted* inserted, Frames* frames
+    const uint8_t* data, Batch* batch, Place* place, Inserted* inserted, Frames* frames
 ) noexcept nogil:
-    """Write the events of one batch from place on: END, STOP at a limit, GROW, or DAMAGED."""
+    """Write the events of one batch from place on: END, STOP where there is no room, GROW, or DAMAGED."""
     cdef Name name
     cdef Event event
     cdef int64_t stop, count, size
@@ -106,18 +106,14 @@ cdef int write_batch(
         )
         count = 1 if event.size <= frames.piece else (event.size + frames.piece - 1) // frames.piece
         size = event.size + count * frames.prefix_size
-        if frames.events >= max_events:
-            return STOP
-        if frames.events > 0 and (
-            frames.frames + count > max_frames or frames.used - frames.begun + size > max_bytes
-        ):
+        if frames.deliveries >= frames.room.deliveries or not has_room(frames, count, size):
             return STOP
         if size > frames.capacity - frames.used:
             frames.needed = size
             return GROW
-        name_delivery(frames, delivery_id + <uint32_t>frames.events)
+        name_delivery(frames)
         write_event(data, &event, &name, inserted, frames)
-        frames.events += 1
+        frames.deliveries += 1
         frames.frames += count
         place.record_at = stop
         place.ordinal += 1
@@ -217,56 +213,64 @@ def merge_dispositions(rows, int64_t count):
         PyBuffer_Release(&said)
 
 
-cdef int check_call(
-    int64_t size, int64_t batch_at, int64_t record_at, int64_t ordinal, int64_t channel, int64_t handle,
-    int64_t delivery_id, int64_t max_frame_size
-) except -1:
-    """Refuse a call of deliver or deliver_batches that breaks the contract."""
+cdef Place place_of(cursor, int64_t size) except *:
+    """Where a cursor stands in a run of so many bytes."""
+    cdef int64_t batch_at = cursor.batch_at, record_at = cursor.record_at, ordinal = cursor.ordinal
     if batch_at < 0 or batch_at > size or record_at < 0 or ordinal < 0 or (ordinal > 0 and record_at == 0):
         raise refusal(f"batch {batch_at}, record {record_at}, place {ordinal} are no position of a run")
-    return check_frame(channel, handle, delivery_id, max_frame_size)
+    return Place(batch_at, record_at, ordinal)
 
 
-cdef int check_frame(int64_t channel, int64_t handle, int64_t delivery_id, int64_t max_frame_size) except -1:
+cdef object cursor_of(Place place, int64_t size):
+    """Where the next call goes on."""
+    if place.batch_at >= size:
+        return RunCursor(size)
+    return RunCursor(place.batch_at, place.record_at if place.ordinal else 0, place.ordinal)
+
+
+cdef int begin_frames(
+    Frames* frames, bytearray out, form, int64_t delivery_id, room, uint32_t message_format, int tag_size
+) except -1:
+    """Check what a call says of its frames, and prepare them at the end of out; nothing is written yet."""
+    cdef int64_t channel = form.channel, handle = form.handle, max_frame_size = form.max_frame_size
     if not (0 <= channel <= 0xFFFF and 0 <= handle <= 0xFFFFFFFF and 0 <= delivery_id <= 0xFFFFFFFF):
         raise refusal(f"channel {channel}, handle {handle} or delivery id {delivery_id} is out of range")
     if max_frame_size < LEAST_FRAME_SIZE:
         raise refusal(f"max-frame-size {max_frame_size} is under {LEAST_FRAME_SIZE}")
+    frames.room = Room(room.deliveries, room.frames, room.bytes)
+    write_prefix(frames, channel, handle, form.settled, message_format, tag_size)
+    frames.piece = max_frame_size - frames.prefix_size
+    frames.first_id = <uint32_t>delivery_id
+    frames.events = frames.deliveries = frames.frames = frames.needed = frames.left = frames.open = 0
+    frames.begun = frames.used = frames.capacity = PyByteArray_GET_SIZE(out)
     return 0
 
 
 def deliver(
-    run, int64_t batch_at, int64_t record_at, int64_t ordinal, int64_t channel, int64_t handle, int64_t delivery_id,
-    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_frames, int64_t max_bytes,
-    bytearray out not None, bytes inserted not None=b""
+    run, cursor, form, int64_t delivery_id, room, bytearray out not None, bytes inserted not None=b""
 ):
     cdef Py_buffer view
+    cdef Frames frames
     PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
     try:
-        check_call(view.len, batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
+        begin_frames(&frames, out, form, delivery_id, room, 0, 4)
         return deliver_run(
-            <const uint8_t*>view.buf, view.len, Place(batch_at, record_at, ordinal), channel, handle,
-            <uint32_t>delivery_id, settled, max_frame_size, max_events, max_frames, max_bytes, out,
-            Inserted(<const uint8_t*>PyBytes_AS_STRING(inserted), len(inserted)),
+            <const uint8_t*>view.buf, view.len, place_of(cursor, view.len),
+            Inserted(<const uint8_t*>PyBytes_AS_STRING(inserted), len(inserted)), &frames, out,
         )
     finally:
         PyBuffer_Release(&view)
 
 
 cdef tuple deliver_run(
-    const uint8_t* data, int64_t size, Place place, int64_t channel, int64_t handle, uint32_t delivery_id,
-    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_frames, int64_t max_bytes, bytearray out,
-    Inserted inserted
+    const uint8_t* data, int64_t size, Place place, Inserted inserted, Frames* frames, bytearray out
 ):
-    cdef Frames frames
     cdef Batch batch
     cdef int64_t left = size - place.batch_at
     cdef int status = END
-    write_prefix(&frames, channel, handle, settled, 0)
-    frames.piece = max_frame_size - frames.prefix_size
-    frames.events = frames.frames = frames.needed = frames.left = frames.open = 0
-    frames.begun = frames.used = PyByteArray_GET_SIZE(out)
-    frames.capacity = frames.begun + max(<int64_t>LEAST_ROOM, min(min(max_bytes, left + left // 2), <int64_t>MOST_ROOM))
+    frames.capacity += max(
+        <int64_t>LEAST_ROOM, min(min(frames.room.bytes, left + left // 2), <int64_t>MOST_ROOM)
+    )
     frames.out = grow(out, frames.capacity)
     try:
         while place.batch_at < size:
@@ -277,9 +281,7 @@ cdef tuple deliver_run(
                 place.record_at = batch.records
             status = END
             while batch.kind == KIND_EVENTS:
-                status = write_batch(
-                    data, &batch, &place, delivery_id, max_events, max_frames, max_bytes, &inserted, &frames
-                )
+                status = write_batch(data, &batch, &place, &inserted, frames)
                 if status != GROW:
                     break
                 frames.capacity = max(frames.used + frames.needed, frames.begun + 2 * (frames.used - frames.begun))
@@ -292,46 +294,35 @@ cdef tuple deliver_run(
             raise refusal(f"the run is damaged in the batch at {place.batch_at}")
     finally:
         PyByteArray_Resize(out, frames.used)
-    if status == STOP:
-        return frames.events, frames.frames, place.batch_at, place.record_at if place.ordinal else 0, place.ordinal
-    return frames.events, frames.frames, size, 0, 0
+    return frames.deliveries, frames.frames, cursor_of(place, size)
 
 
 def deliver_batches(
-    run, int64_t batch_at, int64_t record_at, int64_t ordinal, int64_t channel, int64_t handle, int64_t delivery_id,
-    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_deliveries, int64_t max_frames,
-    int64_t max_bytes, bytearray out not None
+    run, cursor, form, int64_t delivery_id, room, int64_t max_events, bytearray out not None
 ):
     cdef Py_buffer view
+    cdef Frames frames
     PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
     try:
-        check_call(view.len, batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
+        begin_frames(&frames, out, form, delivery_id, room, STORED_FORMAT, 4)
         return deliver_stored(
-            <const uint8_t*>view.buf, view.len, Place(batch_at, record_at, ordinal), channel, handle,
-            <uint32_t>delivery_id, settled, max_frame_size, max_events, max_deliveries, max_frames, max_bytes, out,
+            <const uint8_t*>view.buf, view.len, place_of(cursor, view.len), max_events, &frames, out
         )
     finally:
         PyBuffer_Release(&view)
 
 
 cdef tuple deliver_stored(
-    const uint8_t* data, int64_t size, Place place, int64_t channel, int64_t handle, uint32_t delivery_id,
-    bint settled, int64_t max_frame_size, int64_t max_events, int64_t max_deliveries, int64_t max_frames,
-    int64_t max_bytes, bytearray out
+    const uint8_t* data, int64_t size, Place place, int64_t max_events, Frames* frames, bytearray out
 ):
-    cdef Frames frames
     cdef Load load
-    cdef int64_t deliveries = 0, count, whole, room
-    write_prefix(&frames, channel, handle, settled, STORED_FORMAT)
-    frames.piece = max_frame_size - frames.prefix_size
-    frames.events = frames.frames = frames.left = frames.open = 0
-    frames.begun = frames.used = frames.capacity = PyByteArray_GET_SIZE(out)
+    cdef int64_t count, whole, left
     try:
-        while place.batch_at < size and frames.events < max_events and deliveries < max_deliveries:
-            room = min(frames.piece, max_bytes - (frames.used - frames.begun) - frames.prefix_size)
-            if deliveries > 0 and room < frames.piece:
+        while place.batch_at < size and frames.events < max_events and frames.deliveries < frames.room.deliveries:
+            left = min(frames.piece, frames.room.bytes - (frames.used - frames.begun) - frames.prefix_size)
+            if frames.deliveries > 0 and left < frames.piece:
                 break
-            if load_delivery(data, size, place, room, max_events - frames.events, &load) == NOWHERE:
+            if load_delivery(data, size, place, left, max_events - frames.events, &load) == NOWHERE:
                 frames.used = frames.begun
                 raise refusal(f"the run is damaged in the batch at {load.stop.batch_at}")
             if load.events == 0:  # nothing but batches that are no events
@@ -339,44 +330,40 @@ cdef tuple deliver_stored(
                 break
             count = (load.size + frames.piece - 1) // frames.piece
             whole = load.size + count * frames.prefix_size
-            if deliveries > 0 and (
-                frames.frames + count > max_frames or frames.used - frames.begun + whole > max_bytes
-            ):
+            if not has_room(frames, count, whole):
                 break
             if whole > frames.capacity - frames.used:
-                frames.capacity = frames.used + max(whole, min(max_bytes, size - place.batch_at) + LEAST_ROOM)
+                frames.capacity = frames.used + max(whole, min(frames.room.bytes, size - place.batch_at) + LEAST_ROOM)
                 frames.out = grow(out, frames.capacity)
-            name_delivery(&frames, delivery_id + <uint32_t>deliveries)
+            name_delivery(frames)
             frames.left = load.size
-            begin_frame(&frames)
-            put_load(data, size, &place, &load, &frames)
+            begin_frame(frames)
+            put_load(data, size, &place, &load, frames)
             frames.events += load.events
             frames.frames += count
-            deliveries += 1
+            frames.deliveries += 1
     finally:
         PyByteArray_Resize(out, frames.used)
-    if place.batch_at >= size:
-        return frames.events, deliveries, frames.frames, size, 0, 0
-    return frames.events, deliveries, frames.frames, place.batch_at, place.record_at if place.ordinal else 0, place.ordinal
+    return frames.events, frames.deliveries, frames.frames, cursor_of(place, size)
 
 
 def deliver_messages(
-    run, rows, int64_t first_row, int64_t last_row, bytes id_prefix not None, int64_t channel, int64_t handle,
-    int64_t delivery_id, bint settled, int64_t max_frame_size, int64_t max_frames, int64_t max_bytes,
-    bytearray out not None
+    run, rows, int64_t first_row, bytes id_prefix not None, form, int64_t delivery_id, room, bytearray out not None
 ):
     cdef Py_buffer view, table
+    cdef Frames frames
+    cdef int64_t last_row
     borrow_table(rows, &table, False)
     try:
+        last_row = rows_of(&table, MESSAGE_WIDTH)
         check_rows(&table, MESSAGE_WIDTH, first_row, last_row)
-        check_frame(channel, handle, delivery_id, max_frame_size)
         check_prefix(id_prefix)
         PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
         try:
+            begin_frames(&frames, out, form, delivery_id, room, 0, TAG_SIZE)
             return deliver_table(
                 <const uint8_t*>view.buf, view.len, <int64_t*>table.buf + first_row * MESSAGE_WIDTH,
-                last_row - first_row, id_prefix, channel, handle, <uint32_t>delivery_id, settled, max_frame_size,
-                max_frames, max_bytes, out,
+                min(last_row - first_row, frames.room.deliveries), id_prefix, &frames, out,
             )
         finally:
             PyBuffer_Release(&view)
@@ -428,20 +415,14 @@ cdef int build(const uint8_t* data, int64_t size, const int64_t* row, bytes id_p
 
 
 cdef tuple deliver_table(
-    const uint8_t* data, int64_t size, const int64_t* row, int64_t count, bytes id_prefix, int64_t channel,
-    int64_t handle, uint32_t delivery_id, bint settled, int64_t max_frame_size, int64_t max_frames, int64_t max_bytes,
+    const uint8_t* data, int64_t size, const int64_t* row, int64_t count, bytes id_prefix, Frames* frames,
     bytearray out
 ):
-    cdef Frames frames
     cdef Outgoing message
     cdef int64_t pieces, whole
     message.bytes = NULL
-    write_prefix(&frames, channel, handle, settled, 0, TAG_SIZE)
-    frames.piece = max_frame_size - frames.prefix_size
-    frames.events = frames.frames = frames.left = frames.open = 0
-    frames.begun = frames.used = frames.capacity = PyByteArray_GET_SIZE(out)
     try:
-        while frames.events < count:
+        while frames.deliveries < count:
             try:
                 build(data, size, row, id_prefix, &message)
             except BaseException:
@@ -449,26 +430,27 @@ cdef tuple deliver_table(
                 raise
             pieces = (message.size + frames.piece - 1) // frames.piece
             whole = message.size + pieces * frames.prefix_size
-            if frames.events > 0 and (
-                frames.frames + pieces > max_frames or frames.used - frames.begun + whole > max_bytes
-            ):
+            if not has_room(frames, pieces, whole):
                 break
             if whole > frames.capacity - frames.used:
-                frames.capacity = frames.used + max(whole, min(max_bytes, <int64_t>MOST_ROOM), <int64_t>LEAST_ROOM)
+                frames.capacity = frames.used + max(
+                    whole, min(frames.room.bytes, <int64_t>MOST_ROOM), <int64_t>LEAST_ROOM
+                )
                 frames.out = grow(out, frames.capacity)
-            name_message(&frames, delivery_id + <uint32_t>frames.events, row)
+            name_message(frames, row)
             frames.left = message.size
-            begin_frame(&frames)
-            put(&frames, message.bytes, message.size)
-            frames.events += 1
+            begin_frame(frames)
+            put(frames, message.bytes, message.size)
+            frames.deliveries += 1
             frames.frames += pieces
             row += MESSAGE_WIDTH
     finally:
         free(message.bytes)
         PyByteArray_Resize(out, frames.used)
-    return frames.events, frames.frames
+    return frames.deliveries, frames.frames
 
 
-cdef void name_message(Frames* frames, uint32_t delivery_id, const int64_t* row) noexcept nogil:
-    store32(frames.prefix + frames.id_at, delivery_id)
+cdef void name_message(Frames* frames, const int64_t* row) noexcept nogil:
+    """Make the prefix that of the next message: its delivery's id, and its tag."""
+    store32(frames.prefix + frames.id_at, frames.first_id + <uint32_t>frames.deliveries)
     write_tag(frames.prefix + frames.id_at + 6, row)

@@ -8,7 +8,7 @@ from struct import pack, unpack_from
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import open_batch, record_end
 from hubweir.kernels.buffers.tables import MASK_64
-from hubweir.kernels.contract import Readable
+from hubweir.kernels.contract import Readable, RunCursor, SendRoom, TransferForm
 from hubweir.kernels.frames.transfers import frames_of, prefix_of
 from hubweir.kernels.messages.sections import (
     DELIVERY_ANNOTATIONS,
@@ -49,23 +49,18 @@ class Name:
 
 def deliver(
     run: Readable,
-    batch_at: int,
-    record_at: int,
-    ordinal: int,
-    channel: int,
-    handle: int,
+    cursor: RunCursor,
+    form: TransferForm,
     delivery_id: int,
-    settled: bool,
-    max_frame_size: int,
-    max_events: int,
-    max_frames: int,
-    max_bytes: int,
+    room: SendRoom,
     out: bytearray,
     inserted: bytes = b"",
-) -> tuple[int, int, int, int, int]:
+) -> tuple[int, int, RunCursor]:
     """Write transfer frames for the events of a run; see contract.py."""
     view = memoryview(run)
-    check_call(len(view), batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
+    check_cursor(cursor, len(view))
+    check_form(form, delivery_id)
+    batch_at, record_at, ordinal = cursor.batch_at, cursor.record_at, cursor.ordinal
     begun, events, frames = len(out), 0, 0
     try:
         while batch_at < len(view):
@@ -74,35 +69,36 @@ def deliver(
             at = record_at or batch.records_at
             while batch.kind == KIND_EVENTS and ordinal < batch.count:
                 message = _message(view, batch, at, ordinal, name, inserted)
-                prefix = prefix_of(channel, handle, (delivery_id + events) % 2**32, settled, 0)
-                count = max(1, -(-len(message) // (max_frame_size - len(prefix))))
+                prefix = prefix_of(form, (delivery_id + events) % 2**32, 0)
+                count = max(1, -(-len(message) // (form.max_frame_size - len(prefix))))
                 size = len(message) + count * len(prefix)
-                over = frames + count > max_frames or len(out) - begun + size > max_bytes
-                if events >= max_events or (events and over):
-                    return events, frames, batch_at, at if ordinal else 0, ordinal
-                out += frames_of(prefix, message, max_frame_size)
+                over = frames + count > room.frames or len(out) - begun + size > room.bytes
+                if events >= room.deliveries or (events and over):
+                    return events, frames, RunCursor(batch_at, at if ordinal else 0, ordinal)
+                out += frames_of(prefix, message, form.max_frame_size)
                 events, frames = events + 1, frames + count
                 at, ordinal = record_end(view, at, batch), ordinal + 1
             batch_at, record_at, ordinal = batch.end, 0, 0
     except (KernelRefusal, Malformed) as refusal:
         del out[begun:]
         raise KernelRefusal(f"the run is damaged in the batch at {batch_at}") from refusal
-    return events, frames, len(view), 0, 0
+    return events, frames, RunCursor(len(view))
 
 
-def check_call(
-    size: int, batch_at: int, record_at: int, ordinal: int, channel: int, handle: int, delivery_id: int, frame: int
-) -> None:
+def check_cursor(cursor: RunCursor, size: int) -> None:
+    """Refuse what is no place in a run of so many bytes."""
+    batch_at, record_at, ordinal = cursor.batch_at, cursor.record_at, cursor.ordinal
     if not 0 <= batch_at <= size or record_at < 0 or ordinal < 0 or (ordinal > 0 and record_at == 0):
         raise KernelRefusal(f"batch {batch_at}, record {record_at}, place {ordinal} are no position of a run")
-    check_frame(channel, handle, delivery_id, frame)
 
 
-def check_frame(channel: int, handle: int, delivery_id: int, frame: int) -> None:
+def check_form(form: TransferForm, delivery_id: int) -> None:
+    """Refuse what no transfer frame can say."""
+    channel, handle = form.channel, form.handle
     if not 0 <= channel < 2**16 or not 0 <= handle < 2**32 or not 0 <= delivery_id < 2**32:
         raise KernelRefusal(f"channel {channel}, handle {handle} or delivery id {delivery_id} is out of range")
-    if frame < LEAST_FRAME_SIZE:
-        raise KernelRefusal(f"max-frame-size {frame} is under {LEAST_FRAME_SIZE}")
+    if form.max_frame_size < LEAST_FRAME_SIZE:
+        raise KernelRefusal(f"max-frame-size {form.max_frame_size} is under {LEAST_FRAME_SIZE}")
 
 
 def _name(data: memoryview, batch: BatchHeader) -> Name:

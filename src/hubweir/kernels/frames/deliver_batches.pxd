@@ -14,7 +14,7 @@ from hubweir.kernels.stored_batch cimport (
 from hubweir.kernels.frames.transfers cimport Frames, put
 
 cdef struct Place:
-    # Of an event in a run; record_at 0: the batch's first.
+    # A RunCursor of contract.py.
     int64_t batch_at
     int64_t record_at
     int64_t ordinal

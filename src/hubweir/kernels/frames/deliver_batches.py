@@ -9,8 +9,8 @@ from hubweir.errors import KernelRefusal
 from hubweir.kernels.batches.batches import open_batch, record_end
 from hubweir.kernels.buffers.crc import crc32c
 from hubweir.kernels.buffers.tables import MASK_64
-from hubweir.kernels.contract import STORED_FORMAT, Readable
-from hubweir.kernels.frames.deliver import check_call
+from hubweir.kernels.contract import STORED_FORMAT, Readable, RunCursor, SendRoom, TransferForm
+from hubweir.kernels.frames.deliver import check_cursor, check_form
 from hubweir.kernels.frames.transfers import frames_of, prefix_of
 from hubweir.kernels.stored_batch import (
     CRC_SEED,
@@ -31,60 +31,55 @@ class _Load:
 
     payload: bytes
     events: int
-    batch_at: int
-    record_at: int
-    ordinal: int
+    stop: RunCursor
 
 
 def deliver_batches(
     run: Readable,
-    batch_at: int,
-    record_at: int,
-    ordinal: int,
-    channel: int,
-    handle: int,
+    cursor: RunCursor,
+    form: TransferForm,
     delivery_id: int,
-    settled: bool,
-    max_frame_size: int,
+    room: SendRoom,
     max_events: int,
-    max_deliveries: int,
-    max_frames: int,
-    max_bytes: int,
     out: bytearray,
-) -> tuple[int, int, int, int, int, int]:
+) -> tuple[int, int, int, RunCursor]:
     """Write transfer frames that carry the batches of a run; see contract.py."""
     view = memoryview(run)
-    check_call(len(view), batch_at, record_at, ordinal, channel, handle, delivery_id, max_frame_size)
+    check_cursor(cursor, len(view))
+    check_form(form, delivery_id)
     begun, events, deliveries, frames = len(out), 0, 0, 0
     try:
-        while batch_at < len(view) and events < max_events and deliveries < max_deliveries:
-            prefix = prefix_of(channel, handle, (delivery_id + deliveries) % 2**32, settled, STORED_FORMAT)
-            piece = max_frame_size - len(prefix)
-            room = min(piece, max_bytes - (len(out) - begun) - len(prefix))
-            if deliveries and room < piece:
+        while cursor.batch_at < len(view) and events < max_events and deliveries < room.deliveries:
+            prefix = prefix_of(form, (delivery_id + deliveries) % 2**32, STORED_FORMAT)
+            piece = form.max_frame_size - len(prefix)
+            left = min(piece, room.bytes - (len(out) - begun) - len(prefix))
+            if deliveries and left < piece:
                 break
-            load = _load(view, batch_at, record_at, ordinal, room, max_events - events)
+            load = _load(view, cursor, left, max_events - events)
             if not load.events:  # nothing but batches that are no events
-                batch_at, record_at, ordinal = load.batch_at, load.record_at, load.ordinal
+                cursor = load.stop
                 break
             count = -(-len(load.payload) // piece)
-            over = len(out) - begun + len(load.payload) + count * len(prefix) > max_bytes
-            if deliveries and (frames + count > max_frames or over):
+            over = len(out) - begun + len(load.payload) + count * len(prefix) > room.bytes
+            if deliveries and (frames + count > room.frames or over):
                 break
-            out += frames_of(prefix, load.payload, max_frame_size)
+            out += frames_of(prefix, load.payload, form.max_frame_size)
             events, deliveries, frames = events + load.events, deliveries + 1, frames + count
-            batch_at, record_at, ordinal = load.batch_at, load.record_at, load.ordinal
+            cursor = load.stop
     except KernelRefusal:
         del out[begun:]
         raise
-    if batch_at >= len(view):
-        return events, deliveries, frames, len(view), 0, 0
-    return events, deliveries, frames, batch_at, record_at if ordinal else 0, ordinal
+    if cursor.batch_at >= len(view):
+        return events, deliveries, frames, RunCursor(len(view))
+    if not cursor.ordinal:
+        cursor = RunCursor(cursor.batch_at)
+    return events, deliveries, frames, cursor
 
 
-def _load(data: memoryview, batch_at: int, record_at: int, ordinal: int, room: int, most: int) -> _Load:
+def _load(data: memoryview, cursor: RunCursor, room: int, most: int) -> _Load:
     """The events of the next delivery: what room bytes take, whole batches where these fill half of it, but one event
     at least."""
+    batch_at, record_at, ordinal = cursor.batch_at, cursor.record_at, cursor.ordinal
     payload, events = b"", 0
     while batch_at < len(data) and events < most:
         batch = open_batch(data, batch_at)
@@ -102,9 +97,9 @@ def _load(data: memoryview, batch_at: int, record_at: int, ordinal: int, room: i
                 payload += _batch(data, batch, record_at, ordinal, at, stop)
                 events += stop - ordinal
             if stop < batch.count:
-                return _Load(payload, events, batch_at, at, stop)
+                return _Load(payload, events, RunCursor(batch_at, at, stop))
         batch_at, record_at, ordinal = batch.end, 0, 0
-    return _Load(payload, events, batch_at, record_at, ordinal)
+    return _Load(payload, events, RunCursor(batch_at, record_at, ordinal))
 
 
 def _fitting(data: memoryview, batch: BatchHeader, at: int, ordinal: int, room: int, most: int) -> tuple[int, int]:

@@ -24,8 +24,10 @@ from hubweir.kernels.contract import (
     Q_STATE,
     Q_TTL_MS,
     Readable,
+    SendRoom,
+    TransferForm,
 )
-from hubweir.kernels.frames.deliver import check_frame, string, symbol
+from hubweir.kernels.frames.deliver import check_form, string, symbol
 from hubweir.kernels.frames.transfers import frames_of, prefix_of
 from hubweir.kernels.messages.sections import (
     DELIVERY_ANNOTATIONS,
@@ -72,33 +74,30 @@ def deliver_messages(
     run: Readable,
     rows: array[int],
     first_row: int,
-    last_row: int,
     id_prefix: bytes,
-    channel: int,
-    handle: int,
+    form: TransferForm,
     delivery_id: int,
-    settled: bool,
-    max_frame_size: int,
-    max_frames: int,
-    max_bytes: int,
+    room: SendRoom,
     out: bytearray,
 ) -> tuple[int, int]:
     """Write transfer frames for the messages of rows; see contract.py."""
     view = memoryview(run)
+    last_row = len(rows) // MESSAGE_WIDTH
     check_rows(rows, MESSAGE_WIDTH, first_row, last_row)
-    check_frame(channel, handle, delivery_id, max_frame_size)
+    check_form(form, delivery_id)
     check_prefix(id_prefix)
     begun, messages, frames = len(out), 0, 0
     try:
+        last_row = min(last_row, first_row + room.deliveries)
         for at in range(first_row * MESSAGE_WIDTH, last_row * MESSAGE_WIDTH, MESSAGE_WIDTH):
             row = rows[at : at + MESSAGE_WIDTH]
             message = _message(view, row, id_prefix)
-            prefix = prefix_of(channel, handle, (delivery_id + messages) % 2**32, settled, 0, tag=_tag(row))
-            count = max(1, -(-len(message) // (max_frame_size - len(prefix))))
+            prefix = prefix_of(form, (delivery_id + messages) % 2**32, 0, tag=_tag(row))
+            count = max(1, -(-len(message) // (form.max_frame_size - len(prefix))))
             size = len(message) + count * len(prefix)
-            if messages and (frames + count > max_frames or len(out) - begun + size > max_bytes):
+            if messages and (frames + count > room.frames or len(out) - begun + size > room.bytes):
                 break
-            out += frames_of(prefix, message, max_frame_size)
+            out += frames_of(prefix, message, form.max_frame_size)
             messages, frames = messages + 1, frames + count
     except Malformed as refusal:
         del out[begun:]

@@ -5,6 +5,13 @@ from libc.string cimport memcpy
 
 from hubweir.kernels.buffers.bytes cimport store16, store32
 
+cdef struct Room:
+    # A SendRoom of contract.py.
+    int64_t deliveries
+    int64_t frames
+    int64_t bytes
+
+
 cdef struct Frames:
     # The end of out while frames are appended, and the frame that is being filled.
     uint8_t* out
@@ -13,7 +20,10 @@ cdef struct Frames:
     int64_t capacity
     int64_t needed
     int64_t events
+    int64_t deliveries
     int64_t frames
+    uint32_t first_id      # of the call's first delivery
+    Room room              # what the call may write
     int64_t piece          # payload bytes of a full frame
     int64_t left           # bytes of the message that stand in frames not begun yet
     int64_t open           # bytes that the current frame still takes
@@ -87,6 +97,15 @@ cdef inline void write_prefix(
     to[12] = <uint8_t>(frames.prefix_size - 13)
 
 
-cdef inline void name_delivery(Frames* frames, uint32_t delivery_id) noexcept nogil:
+cdef inline bint has_room(Frames* frames, int64_t count, int64_t size) noexcept nogil:
+    """Whether a delivery of so many frames and bytes may be written; a call's first one always may."""
+    return frames.deliveries == 0 or (
+        frames.frames + count <= frames.room.frames and frames.used - frames.begun + size <= frames.room.bytes
+    )
+
+
+cdef inline void name_delivery(Frames* frames) noexcept nogil:
+    """Make the prefix that of the next delivery: its id, which is its tag, too."""
+    cdef uint32_t delivery_id = frames.first_id + <uint32_t>frames.deliveries
     store32(frames.prefix + frames.id_at, delivery_id)
     store32(frames.prefix + frames.id_at + 6, delivery_id)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hubweir.kernels import columns_contract as names
 from hubweir.kernels.columns_contract import ALL_COLUMNS, ROWS_OK, MapColumn, Variable
+from hubweir.kernels.contract import RunCursor, SendRoom, TransferForm
 from hubweir.kernels.tests import legal_bytes as legal
 from hubweir.kernels.tests import rich_bytes as rich
 
@@ -125,7 +126,7 @@ def test_rows_of_arrow_come_back_through_the_hub_as_they_were(
         return
     run = legal.stored_batch(bytes(records), events, checked=False)
     frames, table, deliveries = bytearray(), legal.table(events, 16), legal.table(events, 5)
-    twins.deliver(run, 0, 0, 0, 0, 0, 0, True, 65536, events, 1 << 30, 1 << 30, frames)
+    twins.deliver(run, RunCursor(), TransferForm(0, 0, 65536, True), 0, SendRoom(events, 1 << 30, 1 << 30), frames)
     twins.scan_frames(frames, 0, len(frames), 65536, table)
     assert twins.collect_deliveries(table, 0, events, deliveries) == events
     columns = rich.empty_columns()

@@ -9,6 +9,7 @@ import pytest
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels import twins
+from hubweir.kernels.contract import RunCursor, SendRoom, TransferForm
 from hubweir.kernels.tests.legal_bytes import (
     TIME,
     annotations,
@@ -22,6 +23,7 @@ from hubweir.kernels.tests.legal_bytes import (
 )
 
 MANY = 1 << 30
+START = RunCursor()
 HEADER = section(0x70, compound(0xC0, [b"\x41", b"\x50\x07"]))
 OWN = section(0x71, compound(0xC1, [symbol("hop"), b"\x54\x05"]))
 PROPERTIES = section(0x73, compound(0xC0, [string("id-1")]))
@@ -40,7 +42,7 @@ def run_of(*messages: bytes, **batch: Any) -> bytes:
 def deliver(
     kernels: SimpleNamespace,
     run: bytes,
-    place: tuple[int, int, int] = (0, 0, 0),
+    cursor: RunCursor = START,
     *,
     channel: int = 1,
     handle: int = 3,
@@ -49,9 +51,10 @@ def deliver(
     max_frame_size: int = 65536,
     limits: tuple[int, int, int] = (MANY, MANY, MANY),
     inserted: bytes = b"",
-) -> tuple[tuple[int, int, int, int, int], bytes]:
-    out = bytearray()
-    result = kernels.deliver(run, *place, channel, handle, delivery_id, settled, max_frame_size, *limits, out, inserted)
+) -> tuple[tuple[int, int, RunCursor], bytes]:
+    """What the kernel answers and writes; limits: deliveries, frames, bytes."""
+    out, form = bytearray(), TransferForm(channel, handle, max_frame_size, settled)
+    result = kernels.deliver(run, cursor, form, delivery_id, SendRoom(*limits), out, inserted)
     return result, bytes(out)
 
 
@@ -108,7 +111,7 @@ def test_a_frame_is_as_clients_need_it_to_the_byte(kernels: SimpleNamespace) -> 
     )  # fmt: skip
     expected = len(expected).to_bytes(4, "big") + expected[4:]
     assert out == expected
-    assert result == (1, 1, len(run), 0, 0)
+    assert result == (1, 1, RunCursor(len(run)))
 
 
 def test_the_official_client_reads_every_section(kernels: SimpleNamespace) -> None:
@@ -192,9 +195,9 @@ def test_the_map_takes_the_small_form_as_long_as_it_fits(kernels: SimpleNamespac
 def test_large_events_are_split_at_the_frame_size(kernels: SimpleNamespace, max_frame_size: int, size: int) -> None:
     message = HEADER + data_section(bytes(index % 251 for index in range(size)))
     run = run_of(message, message)
-    (events, count, at, _, _), out = deliver(kernels, run, max_frame_size=max_frame_size)
+    (events, count, cursor), out = deliver(kernels, run, max_frame_size=max_frame_size)
     frames = cut(out)
-    assert (events, count, at) == (2, len(frames), len(run))
+    assert (events, count, cursor) == (2, len(frames), RunCursor(len(run)))
     assert all(len(frame) <= max_frame_size for frame in frames)
     assert all(len(frame) == max_frame_size for frame in frames if decoded(frame)[5])
     assert [decoded(frame)[1] for frame in frames] == [9] * (count // 2) + [10] * (count // 2)
@@ -229,15 +232,16 @@ def test_many_calls_give_what_one_call_gives(kernels: SimpleNamespace) -> None:
     run = control + run_of(BODY, HEADER + BODY, b"") + operations + run_of(BODY, first_index=10, name=b"n", flags=2)
     run += control
     _, whole = deliver(kernels, run)
-    place, joined, delivery_id = (0, 0, 0), b"", 9
-    places = []
-    while place[0] < len(run):
-        result, out = deliver(kernels, run, place, delivery_id=delivery_id, limits=(1, 1, 1))
-        joined, delivery_id, place = joined + out, delivery_id + result[0], result[2:]
-        places.append(place)
+    cursor, joined, delivery_id = START, b"", 9
+    cursors = []
+    while cursor.batch_at < len(run):
+        (events, _, cursor), out = deliver(kernels, run, cursor, delivery_id=delivery_id, limits=(1, 1, 1))
+        joined, delivery_id = joined + out, delivery_id + events
+        cursors.append(cursor)
     assert joined == whole and delivery_id == 13
-    assert [place[2] for place in places] == [1, 2, 0, 0]
-    assert [kernels.find_record(run, at, ordinal) for at, _, ordinal in places[:2]] == [at for _, at, _ in places[:2]]
+    assert [cursor.ordinal for cursor in cursors] == [1, 2, 0, 0]
+    for cursor in cursors[:2]:
+        assert kernels.find_record(run, cursor.batch_at, cursor.ordinal) == cursor.record_at
     numbers = [message_of(payload).message_annotations[b"x-opt-sequence-number"] for payload in payloads(whole)]
     assert numbers == [7, 8, 9, 10]
 
@@ -271,5 +275,5 @@ def test_a_damaged_run_is_refused_and_leaves_nothing(kernels: SimpleNamespace) -
             if field == 4 and value == 1:
                 continue  # a shorter header that is still inside the message: positions stay consistent
             with pytest.raises(KernelRefusal):
-                kernels.deliver(run, 0, 0, 0, 0, 0, 0, False, 512, 9, 9, MANY, out)
+                kernels.deliver(run, START, TransferForm(0, 0, 512, False), 0, SendRoom(9, 9, MANY), out)
             assert out == b"before"

@@ -22,6 +22,9 @@ from hubweir.kernels.contract import (
     DELIVERY_WIDTH,
     FRAME_WIDTH,
     STORED_FORMAT,
+    RunCursor,
+    SendRoom,
+    TransferForm,
 )
 from hubweir.kernels.stored_batch import (
     AT_BATCH_NUMBER,
@@ -39,6 +42,8 @@ from hubweir.kernels.stored_batch import (
 from hubweir.kernels.tests import legal_bytes as legal
 
 MANY = 1 << 30
+ALL = SendRoom(MANY, MANY, MANY)
+START = RunCursor()
 FRAME_BYTES = 65_536
 PREFIX_BYTES = 39  # of a frame of a link whose handle is small
 
@@ -57,15 +62,15 @@ def run_of(*messages: bytes, **batch: Any) -> bytes:
 def sent(
     kernels: SimpleNamespace,
     run: bytes,
-    place: tuple[int, int, int] = (0, 0, 0),
+    cursor: RunCursor = START,
     *,
     frame_bytes: int = FRAME_BYTES,
     events: int = MANY,
     limits: tuple[int, int, int] = (MANY, MANY, MANY),
-) -> tuple[tuple[int, ...], list[bytes]]:
+) -> tuple[tuple[int, int, int, RunCursor], list[bytes]]:
     """What the kernel answers, and the payload of each delivery; limits: deliveries, frames, bytes."""
-    out = bytearray()
-    answer = kernels.deliver_batches(run, *place, 1, 3, 9, True, frame_bytes, events, *limits, out)
+    out, form = bytearray(), TransferForm(1, 3, frame_bytes, True)
+    answer = kernels.deliver_batches(run, cursor, form, 9, SendRoom(*limits), events, out)
     return answer, payloads(bytes(out))
 
 
@@ -93,7 +98,7 @@ def batches(payload: bytes) -> list[tuple[int, int]]:
 
 def single_deliveries(run: bytes) -> bytes:
     out = bytearray()
-    twins.deliver(run, 0, 0, 0, 0, 0, 0, True, FRAME_BYTES, MANY, MANY, MANY, out)
+    twins.deliver(run, START, TransferForm(0, 0, FRAME_BYTES, True), 0, ALL, out)
     return bytes(out)
 
 
@@ -128,10 +133,10 @@ def test_batches_that_hold_no_events_stay_behind(kernels: SimpleNamespace) -> No
     second = run_of(legal.data_section(b"two"), first_index=8)
     run = control + first + control + second + control
     answer, found = sent(kernels, run)
-    assert answer == (2, 1, 1, len(run), 0, 0)
+    assert answer == (2, 1, 1, RunCursor(len(run)))
     assert batches(found[0]) == [(7, 1), (8, 1)]
     assert b"control" not in found[0]
-    assert sent(kernels, control) == ((0, 0, 0, len(control), 0, 0), [])
+    assert sent(kernels, control) == ((0, 0, 0, RunCursor(len(control))), [])
 
 
 @pytest.mark.parametrize("frame_bytes", [512, 700, 2_000, FRAME_BYTES])
@@ -172,8 +177,8 @@ def test_a_batch_that_does_not_fit_begins_the_next_delivery_where_half_of_the_fr
 def test_an_event_larger_than_a_frame_takes_as_many_as_it_needs(kernels: SimpleNamespace) -> None:
     run = run_of(legal.data_section(bytes(2_000)), legal.data_section(b"two"))
     out = bytearray()
-    answer = kernels.deliver_batches(run, 0, 0, 0, 1, 3, 9, True, 600, MANY, MANY, MANY, MANY, out)
-    assert answer == (2, 2, 5, len(run), 0, 0)
+    answer = kernels.deliver_batches(run, START, TransferForm(1, 3, 600, True), 9, ALL, MANY, out)
+    assert answer == (2, 2, 5, RunCursor(len(run)))
     table = legal.table(9, FRAME_WIDTH)
     count, _, _ = twins.scan_frames(out, 0, len(out), 600, table)
     assert count == 5
@@ -190,15 +195,15 @@ def test_a_call_stops_at_its_limits_and_the_next_goes_on(kernels: SimpleNamespac
         {"limits": (MANY, 1, MANY)},
         {"limits": (MANY, MANY, 99)},
     ):
-        place, found, calls = (0, 0, 0), [], 0
-        while place[0] < len(run):
-            answer, brought = sent(kernels, run, place, frame_bytes=600, **limit)  # type: ignore[arg-type]
-            place, calls = answer[3:], calls + 1
+        cursor, found, calls = START, [], 0
+        while cursor.batch_at < len(run):
+            answer, brought = sent(kernels, run, cursor, frame_bytes=600, **limit)  # type: ignore[arg-type]
+            cursor, calls = answer[3], calls + 1
             assert answer[0] == sum(count for payload in brought for _, count in batches(payload)) > 0
             found += brought
         assert calls > 1
         assert single_deliveries(b"".join(found)) == whole
-    assert sent(kernels, run, events=0) == ((0, 0, 0, 0, 0, 0), [])
+    assert sent(kernels, run, events=0) == ((0, 0, 0, START), [])
 
 
 def test_a_full_frame_has_to_be_left_for_a_second_delivery(kernels: SimpleNamespace) -> None:
@@ -219,5 +224,5 @@ def test_a_damaged_run_is_refused_and_leaves_nothing(kernels: SimpleNamespace) -
     long = legal.stored_batch(records + bytes(9_000), 3) + legal.stored_batch(records, 3, first_index=10)
     for damaged in (run[:-1], bytes(cut), long):
         with pytest.raises(KernelRefusal):
-            kernels.deliver_batches(damaged, 0, 0, 0, 1, 3, 9, True, 600, MANY, MANY, MANY, MANY, out)
+            kernels.deliver_batches(damaged, START, TransferForm(1, 3, 600, True), 9, ALL, MANY, out)
         assert out == b"before"

@@ -13,13 +13,24 @@ import pytest
 
 from hubweir.errors import KernelRefusal
 from hubweir.kernels import twins
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_DELIVERY_COUNT, Q_LOCK, Q_LOCK_CHECK, Q_RECORD, Q_SEQUENCE_NUMBER
+from hubweir.kernels.contract import (
+    MESSAGE_WIDTH,
+    Q_DELIVERY_COUNT,
+    Q_LOCK,
+    Q_LOCK_CHECK,
+    Q_RECORD,
+    Q_SEQUENCE_NUMBER,
+    SendRoom,
+    TransferForm,
+)
 from hubweir.kernels.stored_batch import HEADER_SIZE
 from hubweir.kernels.tests import legal_bytes as legal
 from hubweir.kernels.tests.legal_bytes import compound, data_section, section, string, symbol
 from hubweir.kernels.tests.test_deliver import cut, decoded, message_of, payloads, run_of
 
 MANY = 1 << 30
+ALL = SendRoom(MANY, MANY, MANY)
+FORM = TransferForm(channel=1, handle=3, max_frame_size=65536, settled=False)
 PREFIX = b"00000000000000ff"
 BODY = data_section(b"body")
 TOKEN = UUID("50fef1e1-c37a-80ee-2a17-b56d2ac14c69")
@@ -45,10 +56,9 @@ def sent(kernels: SimpleNamespace, message: bytes, **columns: int) -> bytes:
 def deliver(
     kernels: SimpleNamespace, run: bytes, rows: array[int], *, limits: tuple[int, int] = (MANY, MANY), **call: Any
 ) -> tuple[tuple[int, int], bytes]:
-    given = {"channel": 1, "handle": 3, "delivery_id": 9, "settled": False, "max_frame_size": 65536, **call}
-    out = bytearray()
-    last = len(rows) // MESSAGE_WIDTH
-    result = kernels.deliver_messages(run, rows, 0, last, PREFIX, *given.values(), *limits, out)
+    out, delivery_id = bytearray(), call.pop("delivery_id", 9)
+    form = TransferForm(**{"channel": 1, "handle": 3, "settled": False, "max_frame_size": 65536, **call})
+    result = kernels.deliver_messages(run, rows, 0, PREFIX, form, delivery_id, SendRoom(MANY, *limits), out)
     return result, bytes(out)
 
 
@@ -167,6 +177,17 @@ def test_a_call_stops_before_what_exceeds_a_limit_but_sends_the_first_whole(kern
         assert whole.startswith(out)
 
 
+def test_a_call_begins_with_its_row_and_ends_with_the_credit(kernels: SimpleNamespace) -> None:
+    run, rows = two_messages()
+    _, whole = deliver(kernels, run, rows)
+    ends = []
+    for first_row, deliveries in ((0, 1), (1, MANY), (2, MANY), (0, 0)):
+        out, room = bytearray(), SendRoom(deliveries, MANY, MANY)
+        assert kernels.deliver_messages(run, rows, first_row, PREFIX, FORM, 9 + first_row, room, out)[0] == bool(out)
+        ends.append(bytes(out))
+    assert ends[0] + ends[1] == whole and ends[2:] == [b"", b""]
+
+
 def test_a_row_that_names_no_record_is_refused_and_out_stays_as_it_was(kernels: SimpleNamespace) -> None:
     run, rows = two_messages()
     for at in (-1, len(run), len(run) - 31, len(run) - 32, 2**62):
@@ -174,7 +195,7 @@ def test_a_row_that_names_no_record_is_refused_and_out_stays_as_it_was(kernels: 
         wrong[MESSAGE_WIDTH + Q_RECORD] = at
         out = bytearray(b"before")
         with pytest.raises(KernelRefusal):
-            kernels.deliver_messages(run, wrong, 0, 2, PREFIX, 1, 3, 9, False, 65536, MANY, MANY, out)
+            kernels.deliver_messages(run, wrong, 0, PREFIX, FORM, 9, ALL, out)
         assert out == b"before"
 
 
@@ -204,13 +225,13 @@ def test_both_twins_send_the_same_bytes_of_random_messages(compiled: SimpleNames
             at += int.from_bytes(run[at : at + 4], "big")
         if rng.random() < 0.3:
             run = legal.mutated(rng, run)
-        call = (PREFIX, 1, rng.choice([3, 300]), 2**32 - 2, rng.random() < 0.5, rng.choice([512, 700, 65536]))
-        limits = (rng.choice([1, 3, MANY]), rng.choice([300, MANY]))
+        form = TransferForm(1, rng.choice([3, 300]), rng.choice([512, 700, 65536]), rng.random() < 0.5)
+        room = SendRoom(rng.choice([0, 1, *[MANY] * 6]), rng.choice([1, 3, MANY]), rng.choice([300, MANY]))
         answers = []
         for twin in (twins, compiled):
             out = bytearray(b"before")
             try:
-                answer = twin.deliver_messages(run, rows, 0, len(rows) // MESSAGE_WIDTH, *call, *limits, out)
+                answer = twin.deliver_messages(run, rows, 0, PREFIX, form, 2**32 - 2, room, out)
                 written += answer[0]
             except KernelRefusal:
                 answer = "refused"

@@ -11,6 +11,7 @@ import pytest
 from hubweir.kernels import columns_contract as names
 from hubweir.kernels import twins
 from hubweir.kernels.columns_contract import ALL_COLUMNS, COLUMNS_MALFORMED, COLUMNS_OK, COLUMNS_UNTIL
+from hubweir.kernels.contract import RunCursor, SendRoom, TransferForm
 from hubweir.kernels.tests import legal_bytes as legal
 from hubweir.kernels.tests import rich_bytes as rich
 from hubweir.kernels.tests.rich_bytes import column_entries, column_texts, column_times
@@ -194,7 +195,7 @@ def test_what_deliver_writes_is_what_columns_hold(kernels: SimpleNamespace) -> N
         twins.ingest(message, legal.delivery_row(message, 0, 0), 0, 1, 0, None, records, 10**6)
     run = legal.stored_batch(bytes(records), 30, checked=False, name=b"who", flags=4)
     frames, table, rows = bytearray(), legal.table(30, 16), legal.table(30, 5)
-    twins.deliver(run, 0, 0, 0, 0, 0, 0, True, 65536, 99, 99, 10**6, frames)
+    twins.deliver(run, RunCursor(), TransferForm(0, 0, 65536, True), 0, SendRoom(99, 99, 10**6), frames)
     count, _, _ = twins.scan_frames(frames, 0, len(frames), 65536, table)
     assert twins.collect_deliveries(table, 0, count, rows) == 30
     columns = rich.empty_columns()

@@ -20,7 +20,7 @@ from hubweir.kernels.columns_contract import (
     COLUMNS_OK,
     COLUMNS_UNTIL,
 )
-from hubweir.kernels.contract import BATCH_WIDTH, DELIVERY_WIDTH, FRAME_WIDTH
+from hubweir.kernels.contract import BATCH_WIDTH, DELIVERY_WIDTH, FRAME_WIDTH, RunCursor, SendRoom, TransferForm
 from hubweir.kernels.stored_batch import (
     AT_APPLICATION_PROPERTIES,
     AT_BODY,
@@ -53,8 +53,8 @@ def table_of(run: bytes) -> array[int]:
 
 def delivered(run: bytes) -> tuple[bytes, array[int], int]:
     """The run's events as a client gets them one by one: bytes, delivery rows, how many."""
-    out = bytearray()
-    events = twins.deliver(run, 0, 0, 0, 0, 0, 0, True, FRAME_BYTES, MANY, MANY, MANY, out)[0]
+    out, form = bytearray(), TransferForm(0, 0, FRAME_BYTES, True)
+    events = twins.deliver(run, RunCursor(), form, 0, SendRoom(MANY, MANY, MANY), out)[0]
     frames, rows = legal.table(events, FRAME_WIDTH), legal.table(events, DELIVERY_WIDTH)
     twins.scan_frames(out, 0, len(out), FRAME_BYTES, frames)
     assert twins.collect_deliveries(frames, 0, events, rows) == events

@@ -23,15 +23,20 @@ from hubweir.kernels.contract import (
     FRAME_WIDTH,
     INGEST_DONE,
     KEY_WIDTH,
+    MESSAGE_WIDTH,
     PROPERTIES_LIMIT,
     PROPERTY_LIMIT,
     RECORD_WIDTH,
     SPARSE_WIDTH,
     WALK_WIDTH,
+    RunCursor,
+    SendRoom,
+    TransferForm,
 )
 from hubweir.kernels.tests import legal_bytes as legal
 
 SEEDS = st.integers(0, 2**48)
+FORM, ROOM = TransferForm(0, 0, 512, False), SendRoom(1, 1, 99)
 MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -149,6 +154,15 @@ def test_limits_of_properties_agree(compiled: SimpleNamespace, seed: int) -> Non
     agreed(compiled, "ingest", payload, rows, 0, 1, 0, rng.choice([None, b""]), bytearray(b"before"), 1 << 20)
 
 
+def form_of(rng: Random, max_frame_size: int) -> TransferForm:
+    handle = rng.choice([0, 255, 256, 2**32 - 1])
+    return TransferForm(rng.choice([0, 5, 0xFFFF]), handle, max_frame_size, rng.random() < 0.5)
+
+
+def room_of(rng: Random) -> SendRoom:
+    return SendRoom(rng.choice([0, 1, 2, 100]), rng.choice([0, 1, 5, 100]), rng.choice([0, 300, 2000, 10**7]))
+
+
 @MANY
 @given(seed=SEEDS)
 def test_deliver_and_the_walks_over_a_run_agree(compiled: SimpleNamespace, seed: int) -> None:
@@ -156,17 +170,16 @@ def test_deliver_and_the_walks_over_a_run_agree(compiled: SimpleNamespace, seed:
     run = run_of_batches(rng)
     if rng.random() < 0.5:
         run = legal.mutated(rng, run)
-    place, max_frame_size = (0, 0, 0), rng.choice([512, 513, 600, 65536])
+    cursor, max_frame_size = RunCursor(), rng.choice([512, 513, 600, 65536])
     for _ in range(30):
         result, _ = agreed(
-            compiled, "deliver", run, *place, rng.choice([0, 5, 0xFFFF]), rng.choice([0, 255, 256, 2**32 - 1]),
-            rng.choice([0, 2**32 - 1]), rng.random() < 0.5, max_frame_size, rng.choice([0, 1, 2, 100]),
-            rng.choice([0, 1, 5, 100]), rng.choice([0, 300, 2000, 10**7]), bytearray(b"before"),
+            compiled, "deliver", run, cursor, form_of(rng, max_frame_size), rng.choice([0, 2**32 - 1]), room_of(rng),
+            bytearray(b"before"),
             rng.choice([b"", b"", legal.section(0x71, legal.compound(0xC1, [])), rng.randbytes(700)]),
         )  # fmt: skip
-        if result == "refused" or result[2] == len(run):
+        if result == "refused" or result[2].batch_at == len(run):
             break
-        place = result[2:]
+        cursor = result[2]
     for ordinal in (0, 1, 5):
         agreed(compiled, "find_record", run, 0, ordinal)
     for offset in (0, 1000, 1040, 2**64 - 1):
@@ -182,17 +195,15 @@ def test_deliver_batches_agrees(compiled: SimpleNamespace, seed: int) -> None:
     run = run_of_batches(rng) * rng.choice([1, 1, 2])
     if rng.random() < 0.5:
         run = legal.mutated(rng, run)
-    place, max_frame_size = (0, 0, 0), rng.choice([512, 600, 900, 65536])
+    cursor, max_frame_size = RunCursor(), rng.choice([512, 600, 900, 65536])
     for _ in range(30):
         result, _ = agreed(
-            compiled, "deliver_batches", run, *place, rng.choice([0, 0xFFFF]), rng.choice([0, 255, 256, 2**32 - 1]),
-            rng.choice([0, 2**32 - 1]), rng.random() < 0.5, max_frame_size, rng.choice([0, 1, 2, 100]),
-            rng.choice([0, 1, 2, 100]), rng.choice([0, 1, 5, 100]), rng.choice([0, 300, 2000, 10**7]),
-            bytearray(b"before"),
+            compiled, "deliver_batches", run, cursor, form_of(rng, max_frame_size), rng.choice([0, 2**32 - 1]),
+            room_of(rng), rng.choice([0, 1, 2, 100]), bytearray(b"before"),
         )  # fmt: skip
-        if result == "refused" or result[3] == len(run):
+        if result == "refused" or result[3].batch_at == len(run):
             break
-        place = result[3:]
+        cursor = result[3]
 
 
 @settings(MANY, max_examples=150)
@@ -261,8 +272,9 @@ def test_noise_is_judged_alike(compiled: SimpleNamespace, noise: bytes) -> None:
     agreed(compiled, "scan_frames", noise, 0, len(noise), 512, legal.table(4, FRAME_WIDTH))
     agreed(compiled, "scan_batches", noise, 0, len(noise), 1, legal.table(2, BATCH_WIDTH))
     agreed(compiled, "follow_batches", noise, 1, legal.table(1, WALK_WIDTH), legal.table(1, SPARSE_WIDTH), None)
-    agreed(compiled, "deliver", noise, 0, 0, 0, 0, 0, 0, False, 512, 9, 9, 9999, bytearray())
-    agreed(compiled, "deliver_batches", noise, 0, 0, 0, 0, 0, 0, False, 512, 9, 9, 9, 9999, bytearray())
+    room = SendRoom(9, 9, 9999)
+    agreed(compiled, "deliver", noise, RunCursor(), FORM, 0, room, bytearray())
+    agreed(compiled, "deliver_batches", noise, RunCursor(), FORM, 0, room, 9, bytearray())
     agreed(compiled, "crc32c", noise, 5)
 
 
@@ -293,14 +305,22 @@ def test_calls_that_break_the_contract_are_refused_by_both(compiled: SimpleNames
         ("follow_batches", run, 1, legal.table(1, WALK_WIDTH - 1), legal.table(1, SPARSE_WIDTH), None),
         ("scan_records", legal.stored_batch(b"", 0, kind=3), 0, legal.table(1, RECORD_WIDTH)),
         ("open_events", b"123", rows, 0, 1, legal.table(1, EVENT_WIDTH)),
-        ("deliver", run, 81, 0, 0, 0, 0, 0, False, 512, 1, 1, 99, bytearray(b"x")),
-        ("deliver", run, 0, 0, 1, 0, 0, 0, False, 512, 1, 1, 99, bytearray(b"x")),
-        ("deliver", run, 0, 0, 0, 65536, 0, 0, False, 512, 1, 1, 99, bytearray(b"x")),
-        ("deliver", run, 0, 0, 0, 0, 0, 0, False, 511, 1, 1, 99, bytearray(b"x")),
-        ("deliver_batches", run, 81, 0, 0, 0, 0, 0, False, 512, 1, 1, 1, 99, bytearray(b"x")),
-        ("deliver_batches", run, 0, 0, 0, 0, 2**32, 0, False, 512, 1, 1, 1, 99, bytearray(b"x")),
-        ("deliver_batches", run[:-1], 0, 0, 0, 0, 0, 0, False, 512, 1, 1, 1, 99, bytearray(b"x")),
-        ("deliver", run[:-1], 0, 0, 0, 0, 0, 0, False, 512, 1, 1, 99, bytearray(b"x")),
+        ("deliver", run, RunCursor(81), FORM, 0, ROOM, bytearray(b"x")),
+        ("deliver", run, RunCursor(-1), FORM, 0, ROOM, bytearray(b"x")),
+        ("deliver", run, RunCursor(0, -1), FORM, 0, ROOM, bytearray(b"x")),
+        ("deliver", run, RunCursor(0, 80, -1), FORM, 0, ROOM, bytearray(b"x")),
+        ("deliver", run, RunCursor(0, 0, 1), FORM, 0, ROOM, bytearray(b"x")),
+        ("deliver", run, RunCursor(), TransferForm(65536, 0, 512, False), 0, ROOM, bytearray(b"x")),
+        ("deliver", run, RunCursor(), TransferForm(0, -1, 512, False), 0, ROOM, bytearray(b"x")),
+        ("deliver", run, RunCursor(), TransferForm(0, 0, 511, False), 0, ROOM, bytearray(b"x")),
+        ("deliver", run, RunCursor(), FORM, 2**32, ROOM, bytearray(b"x")),
+        ("deliver", run[:-1], RunCursor(), FORM, 0, ROOM, bytearray(b"x")),
+        ("deliver_batches", run, RunCursor(81), FORM, 0, ROOM, 1, bytearray(b"x")),
+        ("deliver_batches", run, RunCursor(), TransferForm(0, 2**32, 512, False), 0, ROOM, 1, bytearray(b"x")),
+        ("deliver_batches", run[:-1], RunCursor(), FORM, 0, ROOM, 1, bytearray(b"x")),
+        ("deliver_messages", run, legal.table(1, MESSAGE_WIDTH), 2, bytes(16), FORM, 0, ROOM, bytearray(b"x")),
+        ("deliver_messages", run, legal.table(1, MESSAGE_WIDTH), 0, bytes(15), FORM, 0, ROOM, bytearray(b"x")),
+        ("deliver_messages", run, legal.table(1, MESSAGE_WIDTH), 0, bytes(16), FORM, -1, ROOM, bytearray(b"x")),
     ]
     for call in calls:
         answer, buffers = agreed(compiled, *call)

@@ -16,9 +16,9 @@ from hubweir.amqp.messaging.outcome import Accepted, Received, Released
 from hubweir.amqp.transport.events import CreditGranted, Settled
 from hubweir.amqp.transport.faults import NotSendable
 from hubweir.amqp.transport.performatives import Detach, Disposition, Flow, Transfer
-from hubweir.amqp.transport.sender_link import RunCursor, SenderLink
+from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.kernels import ingest
-from hubweir.kernels.contract import STORED_FORMAT
+from hubweir.kernels.contract import STORED_FORMAT, RunCursor
 from hubweir.kernels.stored_batch import HEADER_SIZE
 from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import begin_batch, seal_batch

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.amqp.transport.sender_link import RunCursor, SendProgress
+from hubweir.amqp.transport.sender_link import SendProgress
 from hubweir.broker.commands.reader import EventsRead
 from hubweir.gateway.amqp.held_run import HeldRun
 from hubweir.gateway.amqp.run_cursor import cursor_at
 from hubweir.gateway.amqp.tests.test_run_cursor import FIRST, batch, completed
 from hubweir.gateway.held_runs import HeldRuns, ReadSize
+from hubweir.kernels.contract import RunCursor
 
 RUN = completed(batch(range(4)), batch(range(6)))
 EMPTY = EventsRead(1, FIRST, FIRST, b"")

@@ -8,8 +8,7 @@ from typing import cast
 
 from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
 from hubweir.gateway.amqp.kept_messages import KeptMessages, name_partition
-from hubweir.gateway.amqp.run_cursor import RunCursor
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK, Q_LOCKED_UNTIL_MS, Q_PARTITION
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK, Q_LOCKED_UNTIL_MS, Q_PARTITION, RunCursor
 
 
 def locked_rows(*locks: int) -> array[int]:

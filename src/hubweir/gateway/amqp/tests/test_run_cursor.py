@@ -7,10 +7,9 @@ from array import array
 
 import pytest
 
-from hubweir.amqp.transport.sender_link import RunCursor
 from hubweir.gateway.amqp.run_cursor import cursor_at, sequence_number_at
 from hubweir.kernels import scan_records
-from hubweir.kernels.contract import R_MESSAGE, RECORD_WIDTH
+from hubweir.kernels.contract import R_MESSAGE, RECORD_WIDTH, RunCursor
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE, RECORD_STRUCT
 from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.control_batch import CONTROL_IDLE_MARK, pack_control
