@@ -53,8 +53,8 @@ def one_batch(size: int) -> bytes:
     message = encode_message(Message(body=DataBody((b"x" * size,))))
     data = (b"\x00\x53\x75\xb0" + len(message).to_bytes(4, "big") + message) * BATCH_EVENTS
     run = OpenRun()
-    run.add(data, array("q", [0, 0, len(data), 0, BATCH_FORMAT]), 0, 1)
-    return bytes(run.take())
+    run.add_deliveries(data, array("q", [0, 0, len(data), 0, BATCH_FORMAT]), 0, 1)
+    return bytes(run.take_run())
 
 
 class Bench:

@@ -207,7 +207,7 @@ class HostedTopic(HostedFragment):
                 made = self._open(said, rules, partial(answer_done, on_answer))
                 self._residents.add(made)
 
-        self._topic.add(said.subscription_id, said.settings, times, added)
+        self._topic.add_subscription(said.subscription_id, said.settings, times, added)
 
     def _remove_subscription(self, command: RemoveSubscription, on_answer: OnAnswer) -> None:
         def removed(outcome: Refused | ServiceError | None) -> None:
@@ -215,7 +215,7 @@ class HostedTopic(HostedFragment):
                 self._end_subscription(command.subscription_id)
             answer_done(on_answer, outcome)
 
-        self._topic.remove(command.subscription_id, self._tools.times(), removed)
+        self._topic.remove_subscription(command.subscription_id, self._tools.times(), removed)
 
     def _put_rules(self, command: PutSubscriptionRules, on_answer: OnAnswer) -> None:
         self._known(command.subscription_id).note_use()

@@ -162,7 +162,7 @@ class OpenedReader:
     def _holds_back(self, cap: PartitionCap, events: EventsRead) -> bool:
         """Whether the cap lets these events out only later, when it answers; the read may be given up meanwhile."""
         size, count = len(events.run), events.next_sequence_number - events.sequence_number
-        delay_ms = cap.take(size, count, self._clock.monotonic_ms())
+        delay_ms = cap.reserve_egress(size, count, self._clock.monotonic_ms())
         if not delay_ms:
             return False
         self._where.capping.read_waits()

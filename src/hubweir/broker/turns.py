@@ -31,7 +31,7 @@ class ChangeQueue:
         """Whether a change is under way."""
         return bool(self._waiting)
 
-    def take(self, change: Change) -> None:
+    def submit(self, change: Change) -> None:
         """Do it, at once when nothing is under way."""
         self._waiting.append(change)
         if len(self._waiting) == 1:
@@ -65,12 +65,12 @@ class Turns:
         """Whether a change of that name is under way."""
         return name in self._queues
 
-    def take(self, name: str, change: Change) -> None:
+    def submit(self, name: str, change: Change) -> None:
         """Do it, at once when nothing of that name is under way."""
         queue = self._queues.get(name)
         if queue is None:
             queue = self._queues[name] = ChangeQueue(partial(self._queues.__delitem__, name))
-        queue.take(change)
+        queue.submit(change)
 
 
 class _ChangeState:

@@ -77,7 +77,7 @@ class BlockWriter:
     _block: bytearray = field(default_factory=bytearray)
     _count: int = 0
 
-    def add(self, run: Buffer, start: int, until: int) -> list[Buffer]:
+    def add_events(self, run: Buffer, start: int, until: int) -> list[Buffer]:
         """Take the events of a run from sequence number start on, below until; the buffers of blocks that are full.
 
         run: whole stored batches; start is not before its first event by more than what the log does not have.

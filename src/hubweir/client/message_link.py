@@ -161,7 +161,7 @@ class MessageLink(LinkUser):
         for span in spans:
             asked += span.count
             settling.left += span.count
-            for held in self._held.take(span.first, span.last):
+            for held in self._held.take_ranges(span.first, span.last):
                 settling.left -= held.count
                 self._tell(held, settling)
         missing = settling.left
@@ -201,7 +201,7 @@ class MessageLink(LinkUser):
         self._changed.set()
 
     def on_answered(self, event: Answered) -> None:
-        for span in self._settling.take(event.first_id, event.last_id):
+        for span in self._settling.take_ranges(event.first_id, event.last_id):
             settling = span.owner
             settling.left -= span.count
             refusal = _refusal(settling.outcome, event.outcome, self.what)

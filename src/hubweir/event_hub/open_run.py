@@ -94,7 +94,7 @@ class OpenRun:
         """Bytes of the run so far, headers included."""
         return len(self._out)
 
-    def add(
+    def add_deliveries(
         self,
         data: Readable,
         rows: array[int],
@@ -146,9 +146,9 @@ class OpenRun:
     ) -> Added:
         """Take one delivery of an idempotent producer; see add. round, digest: of a sink that resumes, else 0."""
         producer = Producer(producer_id, epoch, first_number, round, digest)
-        return self.add(data, rows, row, row + 1, producer=producer)
+        return self.add_deliveries(data, rows, row, row + 1, producer=producer)
 
-    def take(self) -> bytearray:
+    def take_run(self) -> bytearray:
         """The sealed run, the caller's from now on; empty when nothing was added."""
         self._seal()
         run, self._out, self.events = self._out, bytearray(), 0

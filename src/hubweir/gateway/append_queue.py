@@ -158,12 +158,12 @@ class LogQueue(Generic[Store]):
         for submission in submissions:
             self._size_bytes += submission.size_bytes
         if self._size_bytes >= self._queue.run_limit_bytes:
-            self.submit()
+            self.submit_run()
         elif not self._is_due:
             self._is_due = True
             self._queue.submit_later(self)
 
-    def submit(self) -> None:
+    def submit_run(self) -> None:
         """Hand the run over now; does nothing when it is empty."""
         self._is_due = False
         if not self._submissions:
@@ -174,7 +174,7 @@ class LogQueue(Generic[Store]):
         self._submissions = []
         size_bytes, self._size_bytes = self._size_bytes, 0
         place, events = self.place, self.run.events
-        run = self.run.take()
+        run = self.run.take_run()
         if self._queue.tracer is not None:
             pending.trace = self._queue.tracer.sends(place.entity, run, self._began_s)
         try:
@@ -226,7 +226,7 @@ class AppendQueue(Generic[Store]):
         """The log is gone: what is open is still submitted, and refused by its broker."""
         queue = self._queues.pop(log_id, None)
         if queue is not None:
-            queue.submit()
+            queue.submit_run()
 
     def submit_later(self, queue: LogQueue[Store]) -> None:
         """Submit this queue when the turn ends."""
@@ -240,4 +240,4 @@ class AppendQueue(Generic[Store]):
         if self._due:
             self._env.call_soon(self.submit_all)
         for queue in due:
-            queue.submit()
+            queue.submit_run()

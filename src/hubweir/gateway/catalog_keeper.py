@@ -307,7 +307,7 @@ class CatalogKeeper:
             else:
                 self._make_logs(now, done)
 
-        self._turns.take(entity.entity_id, begin)
+        self._turns.submit(entity.entity_id, begin)
 
     def _make_logs(self, entity: Entity[K], on_done: OnDescription[K]) -> None:
         def committed(result: Entity[K] | ServiceError) -> None:

@@ -122,8 +122,8 @@ class FragmentChoice:
     def transaction_key(self, data: Readable, rows: array[int], first: int, last: int) -> bytes:
         """The one key of deliveries that are sent in a transaction. Raises ServiceError NOT_ALLOWED: P11 and P12."""
         run = OpenRun(names_keys=False)
-        run.add(data, rows, first, last)
-        keys = set(keys_in(run.take(), takes_ids=self._takes_ids))
+        run.add_deliveries(data, rows, first, last)
+        keys = set(keys_in(run.take_run(), takes_ids=self._takes_ids))
         if None in keys or not keys:
             text = (
                 f"'{self._fragments.entity}' is partitioned: what is sent to it in a transaction needs a partition key "

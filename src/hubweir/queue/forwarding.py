@@ -1,8 +1,8 @@
 """Forwarding, at the source: a fragment gives messages of a sub-queue away, exactly once each.
 
-Whoever moves messages (gateway/forwarder.py) asks the source for a transfer (`take`), has the destination store it
-(transfer_intake.py), and tells the source how that ended (`end`). It keeps nothing: a mover that is gone leaves a
-transfer open, which the source gives to the next one. What transfers are, and why none is stored twice, says
+Whoever moves messages (gateway/forwarder.py) asks the source for a transfer (`take_transfer`), has the destination
+store it (transfer_intake.py), and tells the source how that ended (`end`). It keeps nothing: a mover that is gone
+leaves a transfer open, which the source gives to the next one. What transfers are, and why none is stored twice, says
 transfers.py.
 
 A transfer ends in one of three ways (TransferEnd): the destination has the messages; it refuses them for good, and they
@@ -111,7 +111,7 @@ class Forwarding:
         """The sub-queues of which a transfer is open."""
         return [SubQueue(each) for each, transfer in self._core.state.transfers.sent.items() if transfer.ranges]
 
-    def take(self, sub_queue: SubQueue, destination: bytes, on_done: OnDone[OpenTransfer]) -> None:
+    def take_transfer(self, sub_queue: SubQueue, destination: bytes, on_done: OnDone[OpenTransfer]) -> None:
         """See Fragment.take_transfer."""
         self.cancel(sub_queue)
         self._wanted[sub_queue] = _WantedTransfer(destination, on_done)

@@ -551,7 +551,7 @@ class Fragment:
         b"": no new one; answered without messages where none is open. Whoever waited before is answered so, too. The
         messages are nobody else's until `end_transfer`, after a crash as well.
         """
-        self._forwarding.take(sub_queue, destination, on_done)
+        self._forwarding.take_transfer(sub_queue, destination, on_done)
 
     def cancel_transfer(self, sub_queue: SubQueue) -> None:
         """Answer whoever waits for a transfer without messages."""

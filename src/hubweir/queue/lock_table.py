@@ -43,7 +43,7 @@ class LockTable:
         """The number of the next lock that is added."""
         return self.first_number + self._next
 
-    def add(self, counts: array[int], last: int, until_ms: int) -> None:
+    def lock(self, counts: array[int], last: int, until_ms: int) -> None:
         """Lock the messages counts[:last], in this order, until then."""
         taken = 0
         while taken < last:

@@ -87,7 +87,7 @@ class MessageReads:
         """Who reads next asks the log again."""
         self._of_turn = None
 
-    def take(self, indexes: array[int], first: int, last: int, rows: array[int]) -> bytearray | None:
+    def read_of_turn(self, indexes: array[int], first: int, last: int, rows: array[int]) -> bytearray | None:
         """The records of indexes[first:last] where a run of this turn has all of them; None: `begin` finds them.
 
         rows: as there, a message row for each of all indexes.

@@ -233,7 +233,7 @@ class MessageReceives:
         )
         core.tell_origins(rows)
         if lock_ends_ms is not None:
-            core.locks.add(counts, many, lock_ends_ms)
+            core.locks.lock(counts, many, lock_ends_ms)
         if is_counted:
             core.gather_joined(LOGGED_LOCKED, counts)
         return indexes, rows
@@ -252,7 +252,7 @@ class MessageReceives:
             assert receiver.session is not None
             first, at = at, at + len(its)
             changes = changes_of(core, its) if core.state.changed else {}
-            found = None if changes else core.reads.take(indexes, first, at, rows)
+            found = None if changes else core.reads.read_of_turn(indexes, first, at, rows)
             own = rows[first * MESSAGE_WIDTH : at * MESSAGE_WIDTH]
             own[Q_LOCKED_UNTIL_MS::MESSAGE_WIDTH] = array("q", (receiver.session.until_ms + later_ms,)) * len(its)
             if found is not None and receiver.is_open:

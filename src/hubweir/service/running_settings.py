@@ -59,7 +59,7 @@ class RunningSettings:
                 return
             self._take(settings)
             try:
-                for taken in await self._parts.served_namespaces.take(said):
+                for taken in await self._parts.served_namespaces.go_by(said):
                     _tell(taken)
             except HubweirError as error:
                 _tell(SettingOutcome("the namespaces", f"stay as they were: {error}", is_wrong=True))

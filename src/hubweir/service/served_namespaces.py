@@ -163,7 +163,7 @@ class ServedNamespaces:
         )
         await self._followed()
 
-    async def take(self, said: SaidNamespaces) -> list[SettingOutcome]:
+    async def go_by(self, said: SaidNamespaces) -> list[SettingOutcome]:
         """What the sources of settings say of namespaces now: what may change while they are served, changes.
 
         A namespace that is new is made. Nothing is removed, as by a start. BadSetting when what is said cannot be.
@@ -185,7 +185,7 @@ class ServedNamespaces:
             await answer_of(partial(keeper.describe, lambda known: replace(known, is_deleting=True)))
             # No process follows it from here on, and so none is waited for while its entities go.
             keeper.followers.all_gone()
-            catalog = self._stored.take(gateway.settings.namespace)
+            catalog = self._stored.take_catalog(gateway.settings.namespace)
             left = tuple(each for each in self.namespaces if each.name != gateway.settings.namespace)
             self._process.remove_gateway(gateway)
             self._serve(left, self._hosts(left))
@@ -268,7 +268,7 @@ class ServedNamespaces:
             values = gateway_settings(settings, new, hosts[new.name], self._issuer)
             return await start_gateway(self._process, writer, new, values)
         except ServiceError:
-            await self._stored.give_back(new.name)
+            await self._stored.give_back_catalog(new.name)
             raise
 
     def _serve(self, namespaces: tuple[NamespaceSettings, ...], hosts: Mapping[str, HostNames]) -> None:

@@ -119,16 +119,16 @@ class StoredNamespaces:
             capture_account=capture_account,
         )
 
-    def take(self, name: str) -> StoredCatalog:
+    def take_catalog(self, name: str) -> StoredCatalog:
         """Know nothing more of a namespace that is being deleted: its name is free. Returns its catalog."""
         return self._named.pop(fold(name))
 
-    async def give_back(self, name: str) -> None:
+    async def give_back_catalog(self, name: str) -> None:
         """A new namespace could not be described: its catalog, which nobody named, is the next new one's.
 
         Where it turns out to be named after all, the next start serves it.
         """
-        found = await self._load(self.take(name).log.log_id)
+        found = await self._load(self.take_catalog(name).log.log_id)
         if not found.loaded.catalog.namespace.name:
             self._nameless.append(found)
 

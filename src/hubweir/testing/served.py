@@ -12,7 +12,7 @@ from hubweir.testing.endpoint_pair import Side
 from hubweir.testing.frames import BEGIN, OPEN, SEND_LINK, frame
 
 
-def take(side: Side, data: bytes) -> None:
+def feed(side: Side, data: bytes) -> None:
     """Feed bytes as one read, from a buffer that is overwritten behind it, and keep what the side wrote."""
     buffer = bytearray(data)
     side.take(side.endpoint.receive_data(memoryview(buffer), 0))
@@ -37,10 +37,10 @@ def served(
     side = Side(
         Endpoint(Role.SERVER, replace(settings or EndpointSettings("server"), sasl=False), now_ms=0), accepts=False
     )
-    take(side, AMQP_HEADER + frame(peer) + frame(begin))
+    feed(side, AMQP_HEADER + frame(peer) + frame(begin))
     for handle in range(links):
         name = attach.name if links == 1 else f"{attach.name}{handle}"
-        take(side, frame(replace(attach, name=name, handle=handle)))
+        feed(side, frame(replace(attach, name=name, handle=handle)))
         event = side.events[-1]
         if accepts and isinstance(event, LinkAttached):
             event.link.accept(max_message_size=max_message_size)

@@ -1,9 +1,10 @@
 """Admits what one namespace takes in and hands out: its units, shared by all of its hubs, whoever comes first.
 
 *In*: `admit`, once for each run of events that is about to be appended: all of it or nothing. What was admitted and
-then not stored is given back. *Out*: `take`, once for each run of events that is about to be sent to a consumer: never
-refused; the answer is how long to wait before sending. Runs wait in the order in which they asked, so readers of one
-namespace get their turns. With auto-inflate, units are added inside these calls, before anything is refused or waits.
+then not stored is given back. *Out*: `reserve_egress`, once for each run of events that is about to be sent to a
+consumer: never refused; the answer is how long to wait before sending. Runs wait in the order in which they asked, so
+readers of one namespace get their turns. With auto-inflate, units are added inside these calls, before anything is
+refused or waits.
 
 Units are off (None) or 1 to RAISED_UNITS_LIMIT, and may be changed at any time; usage is counted in either case. A send
 that waits keeps the delay it was told when units change meanwhile.
@@ -54,7 +55,7 @@ class Paced(Struct, frozen=True):
 
 
 class NamespaceAdmission:
-    """See the module's text. The hot calls, admit and take, cost a few microseconds for a run of any length.
+    """See the module's text. The hot calls, admit and reserve_egress, cost a few microseconds for a run of any length.
 
     usage: counts what is admitted here. maximum_units: how far auto-inflate may go, or None.
     """
@@ -116,7 +117,7 @@ class NamespaceAdmission:
 
     # Events that go out
 
-    def take(self, size_bytes: int, events: int, now_ms: int) -> Paced:
+    def reserve_egress(self, size_bytes: int, events: int, now_ms: int) -> Paced:
         """Reserve the sending of these events; the answer says how long to wait before sending them."""
         row = self._usage.row(now_ms)
         row.bytes_out += size_bytes
@@ -134,7 +135,7 @@ class NamespaceAdmission:
         return Paced(delay_ms, row.hour_ms, limit)
 
     def give_back_unsent(self, paced: Paced, size_bytes: int, events: int, now_ms: int) -> None:
-        """This much of what `take` reserved was not sent: less credit than events, or the link ended."""
+        """This much of what `reserve_egress` reserved was not sent: less credit than events, or the link ended."""
         if paced.limit is not None:
             paced.limit.give_back(size_bytes, events, now_ms)
         row = self._usage.find(paced.hour_ms)

@@ -131,7 +131,7 @@ class LentAdmission:
 
     # Events that go out
 
-    def take(self, size_bytes: int, events: int, now_ms: int) -> Paced:
+    def reserve_egress(self, size_bytes: int, events: int, now_ms: int) -> Paced:
         """Reserve the sending of these events; the answer says how long to wait before sending them."""
         self._counts.bytes_out += size_bytes
         self._counts.events_out += events

@@ -31,12 +31,12 @@ class PartitionCap:
         """What was let in is not stored after all."""
         self._ingress.give_back(size_bytes, events, now_ms)
 
-    def take(self, size_bytes: int, events: int, now_ms: int) -> int:
+    def reserve_egress(self, size_bytes: int, events: int, now_ms: int) -> int:
         """Reserve the sending of these events; return how many ms to wait before, 0: none."""
         return self._egress.reserve(size_bytes, events, now_ms)
 
     def give_back_unsent(self, size_bytes: int, events: int, now_ms: int) -> None:
-        """This part of what `take` reserved was not sent."""
+        """This part of what `reserve_egress` reserved was not sent."""
         self._egress.give_back(size_bytes, events, now_ms)
 
 

@@ -42,7 +42,7 @@ class RateLimit:
         """How long until `admit` would take it; 0: now."""
         return max(self._bytes.wait_ms(amount.size_bytes, now_ms), self._events.wait_ms(amount.events, now_ms))
 
-    def take(self, amount: Amount) -> None:
+    def spend(self, amount: Amount) -> None:
         """Take it at the time of the last call."""
         self._bytes.take(amount.size_bytes)
         self._events.take(amount.events)

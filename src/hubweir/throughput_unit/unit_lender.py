@@ -56,7 +56,7 @@ class UnitLender:
         if not limit.wait_ms(first, now_ms):
             # A part of it would help nobody; and what is more than a whole burst leaves a debt (token_bucket.py).
             lent = Amount(max(lent.size_bytes, first.size_bytes), max(lent.events, first.events))
-        limit.take(lent)
+        limit.spend(lent)
         return lent
 
     def _part(self, room: int, wanted: int, together: int) -> int:

@@ -147,7 +147,9 @@ class TopicFragment:
 
     # Subscriptions
 
-    def add(self, subscription_id: str, settings: FragmentSettings, times: Times, on_done: OnDone[None]) -> None:
+    def add_subscription(
+        self, subscription_id: str, settings: FragmentSettings, times: Times, on_done: OnDone[None]
+    ) -> None:
         """Have a subscription; on_done when that is durable. From then on it gets messages, by its rules."""
         if self._state.number_of(subscription_id) is not None:
             on_done(None)
@@ -206,7 +208,7 @@ class TopicFragment:
         for rule in rules:
             self._rules.put(number, rule)
 
-    def remove(self, subscription_id: str, times: Times, on_done: OnDone[None]) -> None:
+    def remove_subscription(self, subscription_id: str, times: Times, on_done: OnDone[None]) -> None:
         """Have a subscription no longer, nor what it has; on_done when that is durable. One that is gone: nothing."""
         number = self._state.number_of(subscription_id)
         if number is None:

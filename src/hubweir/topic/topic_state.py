@@ -66,7 +66,7 @@ class TopicState:
         self._changed: dict[int, dict[int, list[ChangedRecord]]] = {}
         self._moving: FragmentState | None = None  # the subscription whose records come again
 
-    def add(self, number: int, subscription_id: str, state: FragmentState) -> None:
+    def add_subscription(self, number: int, subscription_id: str, state: FragmentState) -> None:
         """Have this subscription."""
         self.subscriptions[number] = SubscriptionState(subscription_id, state)
         state.messages.count_into(self.held)
@@ -96,7 +96,7 @@ class TopicState:
         code = operation.code
         if code == ADDED:
             (number,) = operation.numbers
-            self.add(number, operation.subscription_id, FragmentState())
+            self.add_subscription(number, operation.subscription_id, FragmentState())
             self.next_number = max(self.next_number, number + 1)
         elif code == REMOVED:
             found = self.subscriptions.pop(operation.numbers[0], None)
@@ -173,7 +173,7 @@ def decode_topic(data: bytes) -> TopicState:
             number, id_size, size = _VIEW.unpack_from(data, at)
             at += _VIEW.size
             identity, at = data[at : at + id_size].decode(), at + id_size
-            state.add(number, identity, decode_snapshot(data[at : at + size]))
+            state.add_subscription(number, identity, decode_snapshot(data[at : at + size]))
             at += size
         for count, number, made in _PARTLY.iter_unpack(data[at:]):
             state.places[count] = number, made

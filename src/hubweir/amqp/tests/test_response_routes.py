@@ -19,7 +19,7 @@ from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.amqp.types.values import ULong
 from hubweir.testing.endpoint_pair import Side
 from hubweir.testing.frames import BEGIN, frame
-from hubweir.testing.served import served, take
+from hubweir.testing.served import feed, served
 
 REQUEST = Attach(
     name="ask",
@@ -39,7 +39,7 @@ def request(reply_to: str | None = None, message_id: object = "1") -> Message:
 def cbs(*answers: Attach) -> tuple[Side, ReceiverLink]:
     side = served(attach=REQUEST)
     for attach in answers:
-        take(side, frame(attach))
+        feed(side, frame(attach))
     link = side.link("ask")
     assert isinstance(link, ReceiverLink)
     return side, link
@@ -66,9 +66,9 @@ def test_the_answer_goes_to_the_link_whose_target_or_name_was_asked_or_to_the_on
 def test_the_only_link_of_the_session_comes_before_the_only_one_of_the_connection() -> None:
     side, link = cbs()
     routes = ResponseRoutes()
-    take(side, frame(BEGIN, channel=5) + frame(replace(ANSWER, name="far"), channel=5))
+    feed(side, frame(BEGIN, channel=5) + frame(replace(ANSWER, name="far"), channel=5))
     assert routes.reply_link(request(), link) is side.link("far")
-    take(side, frame(ANSWER))
+    feed(side, frame(ANSWER))
     assert routes.reply_link(request(), link) is side.link("answers")
 
 
@@ -102,7 +102,7 @@ def test_an_answer_waits_for_credit_and_comes_one_for_one() -> None:
             next_incoming_id=1 + number, incoming_window=9, next_outgoing_id=0, outgoing_window=9, handle=1,
             delivery_count=number, link_credit=1,
         )  # fmt: skip
-        take(side, frame(flow))
+        feed(side, frame(flow))
         routes.on_credit(link)
         assert b"answer %d" % number in side.drain()
     assert link.credit == 0

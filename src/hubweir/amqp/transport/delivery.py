@@ -109,7 +109,7 @@ class UnsettledRanges(Generic[Owner]):
             self._owners.insert(at, owner)
             start, count, at = start + room, count - room, at + 1
 
-    def take(self, first: int, last: int, *, owner: Owner | None = None) -> list[IdRange[Owner]]:
+    def take_ranges(self, first: int, last: int, *, owner: Owner | None = None) -> list[IdRange[Owner]]:
         """Remove the deliveries with ids first to last (of owner only, when given) and return them as ranges."""
         if not self._firsts:
             return []

@@ -71,7 +71,7 @@ class Settlement:
         self, session: Session, first: int, last: int, outcome: DeliveryState | None, *, settled: bool
     ) -> None:
         if settled:
-            for received in self.received.take(first, last):
+            for received in self.received.take_ranges(first, last):
                 link = received.owner
                 link.unsettled_count -= received.count
                 session.report.add_event(Answered(link, received.first, received.last, outcome))
@@ -81,7 +81,7 @@ class Settlement:
     ) -> None:
         if not settled and (outcome is None or isinstance(outcome, Received)):
             return  # how far it has come; its outcome is still to follow
-        taken = self.sent.take(first, last)
+        taken = self.sent.take_ranges(first, last)
         for sent in taken:
             link = sent.owner
             link.unsettled_count -= sent.count
@@ -127,7 +127,7 @@ class Settlement:
         self, link: ReceiverLink, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool
     ) -> None:
         """Write dispositions for the unsettled deliveries of link in a range; they are forgotten when settled."""
-        for entry in self.received.take(first_id, last_id, owner=link):
+        for entry in self.received.take_ranges(first_id, last_id, owner=link):
             if settled:
                 link.unsettled_count -= entry.count
                 if type(outcome) is Accepted:

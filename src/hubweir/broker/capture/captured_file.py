@@ -39,9 +39,9 @@ class CapturedFile:
             self.archive.write(buffers)
             self.size += sum(len(buffer) for buffer in buffers)
 
-    def add(self, places: CapturePlaces, run: Run) -> None:
+    def add_events(self, places: CapturePlaces, run: Run) -> None:
         """Blocking."""
-        buffers = self.blocks.add(run.data, self.next, self.intent.end)
+        buffers = self.blocks.add_events(run.data, self.next, self.intent.end)
         if buffers:
             self.write(places, buffers)
 

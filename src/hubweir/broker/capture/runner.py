@@ -253,7 +253,7 @@ class CaptureRunner:
             making.next = run.next_index
             self._rest.end_piece(len(run.data), self.behind_bytes, lambda: self._read_on(making))
 
-        self._offload(lambda: making.add(self._tools.places, run), written, making)
+        self._offload(lambda: making.add_events(self._tools.places, run), written, making)
 
     def _lose(self, making: CapturedFile, resume: int) -> None:
         """The log has no events before resume any more."""

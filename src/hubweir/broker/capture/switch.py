@@ -109,7 +109,7 @@ class CaptureSwitch:
             else:
                 self._enable(description, done)
 
-        self._changes.take(begin)
+        self._changes.submit(begin)
 
     def state(self) -> CaptureState:
         """How far capture is."""
@@ -153,7 +153,7 @@ class CaptureSwitch:
             else:
                 runner.stop(idle)
 
-        self._changes.take(begin)
+        self._changes.submit(begin)
 
     def stop(self, on_idle: Callable[[], None]) -> None:
         """Begin nothing any more; on_idle when no call is under way. What is open goes on at the next start."""
@@ -164,9 +164,9 @@ class CaptureSwitch:
             ended()
 
         if self.runner is None:
-            self._changes.take(begin)
+            self._changes.submit(begin)
         else:
-            self.runner.stop(lambda: self._changes.take(begin))
+            self.runner.stop(lambda: self._changes.submit(begin))
 
     # Steps
 

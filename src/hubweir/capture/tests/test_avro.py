@@ -28,8 +28,8 @@ def run_of(bodies: list[bytes], first_index: int = 0, first_offset: int = 0) -> 
     messages = [encode_message(Message(body=DataBody((body,)))) for body in bodies]
     data = b"".join(b"\x00\x53\x75\xb0" + len(message).to_bytes(4, "big") + message for message in messages)
     run = OpenRun()
-    run.add(data, array("q", [0, 0, len(data), 0, BATCH_FORMAT]), 0, 1)
-    taken = run.take()
+    run.add_deliveries(data, array("q", [0, 0, len(data), 0, BATCH_FORMAT]), 0, 1)
+    taken = run.take_run()
     complete_run(
         taken,
         LogEnd(first_index, first_offset),
@@ -57,7 +57,7 @@ def file_of(pieces: list[tuple[int, bytearray]], until: int, first: int = 0) -> 
     writer = BlockWriter(MARKER)
     out = [header(MARKER)]
     for start, piece in pieces:
-        out += [bytes(buffer) for buffer in writer.add(piece, max(first, start), until)]
+        out += [bytes(buffer) for buffer in writer.add_events(piece, max(first, start), until)]
     out += [bytes(buffer) for buffer in writer.flush()]
     return b"".join(out)
 
@@ -100,7 +100,7 @@ def test_records_are_the_events_from_the_first_to_the_last_asked_for() -> None:
 def test_a_run_that_ends_before_what_is_asked_for_has_no_block() -> None:
     run = run_of([b"a", b"b"], first_index=100)
     writer = BlockWriter(MARKER)
-    assert writer.add(run, 102, 200) == [] and writer.add(run, 100, 100) == []
+    assert writer.add_events(run, 102, 200) == [] and writer.add_events(run, 100, 100) == []
     assert writer.flush() == [] and writer.events == 0
 
 

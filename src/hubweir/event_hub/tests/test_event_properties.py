@@ -31,19 +31,20 @@ def test_an_event_with_too_large_properties_stops_the_run_before_it_and_the_next
     for number, one in enumerate([data(b"a"), large_properties(), data(b"b")]):
         rows += array("q", [number, len(payload), len(one), 0, 0])
         payload += one
-    assert run.add(payload, rows, 0, 3) == Added(1, PROPERTIES, 1)
-    assert run.add(payload, rows, 2, 3) == Added(3, DONE, 1)
+    assert run.add_deliveries(payload, rows, 0, 3) == Added(1, PROPERTIES, 1)
+    assert run.add_deliveries(payload, rows, 2, 3) == Added(3, DONE, 1)
     assert run.events == 2
 
 
 def test_a_chain_that_ends_in_too_large_properties_leaves_nothing_behind() -> None:
     run = OpenRun()
     first = data(b"kept")
-    run.add(first, array("q", [0, 0, len(first), 0, 0]), 0, 1)
+    run.add_deliveries(first, array("q", [0, 0, len(first), 0, 0]), 0, 1)
     payload = b"".join(data(one) for one in [*[data(bytes(30_000))] * 5, large_properties()])
-    assert run.add(payload, array("q", [1, 0, len(payload), 0, BATCH_FORMAT]), 0, 1) == Added(0, PROPERTIES, 0)
+    rows = array("q", [1, 0, len(payload), 0, BATCH_FORMAT])
+    assert run.add_deliveries(payload, rows, 0, 1) == Added(0, PROPERTIES, 0)
     assert run.events == 1
-    assert [header.count for header in headers_of(run.take())] == [1]
+    assert [header.count for header in headers_of(run.take_run())] == [1]
 
 
 def test_the_refusal_names_the_hub_both_limits_and_the_way_out() -> None:

@@ -71,7 +71,7 @@ class Deliveries:
             self.data += payload
 
     def add_to(self, run: OpenRun, *, publisher: bytes | None = None, first: int = 0) -> Added:
-        return run.add(self.data, self.rows, first, self.count, publisher=publisher)
+        return run.add_deliveries(self.data, self.rows, first, self.count, publisher=publisher)
 
 
 def batches(run: bytearray) -> list[BatchHeader]:
@@ -105,7 +105,7 @@ def test_single_messages_and_batches_without_a_key_share_one_batch_in_order_of_a
     assert Deliveries(four).add_to(run) == Added(1, DONE, 1)
     assert run.events == 4
     size = run.size_bytes
-    taken = run.take()
+    taken = run.take_run()
     assert len(taken) == size == HEADER_SIZE + 4 * (RECORD_HEADER_SIZE + len(one))
     assert [header.count for header in batches(taken)] == [4]
     assert events(taken) == [(b"", one), (b"", two), (b"", three), (b"", four)]
@@ -113,13 +113,13 @@ def test_single_messages_and_batches_without_a_key_share_one_batch_in_order_of_a
 
 def test_a_run_that_was_taken_leaves_an_empty_one() -> None:
     run = OpenRun()
-    assert run.take() == b""
+    assert run.take_run() == b""
     Deliveries(message(b"a")).add_to(run)
-    first = run.take()
-    assert (run.size_bytes, run.events, run.take()) == (0, 0, b"")
+    first = run.take_run()
+    assert (run.size_bytes, run.events, run.take_run()) == (0, 0, b"")
     Deliveries(message(b"b")).add_to(run)
     assert events(first) == [(b"", message(b"a"))]
-    assert events(run.take()) == [(b"", message(b"b"))]
+    assert events(run.take_run()) == [(b"", message(b"b"))]
 
 
 def test_a_change_of_the_envelope_s_key_seals_a_batch_and_the_same_key_goes_on() -> None:
@@ -129,7 +129,7 @@ def test_a_change_of_the_envelope_s_key_seals_a_batch_and_the_same_key_goes_on()
         envelope(message(b"5"), key="b"), message(b"6"), envelope(message(b"7"), key="b"),
     )  # fmt: skip
     assert deliveries.add_to(run) == Added(6, DONE, 7)
-    taken = run.take()
+    taken = run.take_run()
     assert [name for name, _ in events(taken)] == [b"", b"a", b"a", b"a", b"b", b"", b"b"]
     assert [header.flags for header in batches(taken)] == [0, FLAG_NAME_IS_KEY, FLAG_NAME_IS_KEY, 0, FLAG_NAME_IS_KEY]
     assert [found for _, found in events(taken)] == [message(str(number).encode()) for number in range(1, 8)]
@@ -139,7 +139,7 @@ def test_the_key_of_a_single_message_stays_in_its_own_annotations() -> None:
     run = OpenRun()
     keyed = message(b"k", key="mine")
     assert Deliveries(message(b"1"), keyed, message(b"2")).add_to(run) == Added(3, DONE, 3)
-    taken = run.take()
+    taken = run.take_run()
     assert len(batches(taken)) == 1
     assert events(taken)[1] == (b"", keyed)
 
@@ -151,7 +151,7 @@ def test_a_publisher_names_every_batch_of_its_link_whatever_the_envelopes_say() 
     Deliveries(message(b"3")).add_to(run, publisher=b"p1")
     Deliveries(message(b"4")).add_to(run, publisher=b"p2")
     Deliveries(envelope(message(b"5"), key="p2")).add_to(run)
-    taken = run.take()
+    taken = run.take_run()
     assert [name for name, _ in events(taken)] == [b"", b"p1", b"p1", b"p1", b"p2", b"p2"]
     flags = [header.flags for header in batches(taken)]
     assert flags == [0, FLAG_NAME_IS_PUBLISHER, FLAG_NAME_IS_PUBLISHER, FLAG_NAME_IS_KEY]
@@ -161,7 +161,7 @@ def test_batches_are_sealed_at_64_kib_and_deliveries_that_fit_are_not_split() ->
     run = OpenRun()
     deliveries = Deliveries(*(message(bytes(10_000)) for _ in range(20)))
     assert deliveries.add_to(run) == Added(20, DONE, 20)
-    headers = batches(run.take())
+    headers = batches(run.take_run())
     assert [header.count for header in headers] == [6, 6, 6, 2]
     assert all(header.record_bytes <= BATCH_RECORDS_LIMIT and not header.continues for header in headers)
 
@@ -171,7 +171,7 @@ def test_one_large_event_has_a_batch_of_its_own(size: int) -> None:
     run = OpenRun()
     small, large = message(b"small"), message(bytes(size))
     assert Deliveries(small, large, small).add_to(run) == Added(3, DONE, 3)
-    taken = run.take()
+    taken = run.take_run()
     assert [header.count for header in batches(taken)] == [1, 1, 1]
     assert not any(header.continues for header in batches(taken))
     assert [found for _, found in events(taken)] == [small, large, small]
@@ -184,7 +184,7 @@ def test_a_delivery_larger_than_a_batch_becomes_a_chain(key: str | None) -> None
     before = [message(b"before")] * 3
     deliveries = Deliveries(*before, envelope(*messages, key=key), message(b"behind"))
     assert deliveries.add_to(run) == Added(5, DONE, 304)
-    taken = run.take()
+    taken = run.take_run()
     headers = batches(taken)
     name = (key or "").encode()
     assert events(taken) == [*((b"", m) for m in before), *((name, m) for m in messages), (b"", message(b"behind"))]
@@ -206,7 +206,7 @@ def test_a_malformed_row_leaves_nothing_of_itself_and_the_rows_around_it_stay() 
         deliveries = Deliveries(good[0], bad, good[1])
         assert deliveries.add_to(run) == Added(1, MALFORMED, 1), bad
         assert deliveries.add_to(run, first=2) == Added(3, DONE, 1)
-        taken = run.take()
+        taken = run.take_run()
         batches(taken)
         assert events(taken) == [(b"", good[0]), (b"", good[1])]
 
@@ -221,7 +221,7 @@ def test_a_malformed_event_late_in_a_chain_takes_the_whole_delivery_back() -> No
         assert deliveries.add_to(run) == Added(1, MALFORMED, 1)
         assert run.events == 1
         assert deliveries.add_to(run, first=2) == Added(3, DONE, 1)
-        taken = run.take()
+        taken = run.take_run()
         assert not any(header.continues for header in batches(taken))
         assert events(taken) == [(b"", first), (b"", last)]
 
@@ -235,7 +235,7 @@ def test_a_chain_that_began_behind_other_events_is_taken_back_to_them(others: in
     assert Deliveries(*before).add_to(run) == Added(others, DONE, others)
     assert Deliveries(envelope(*tiny, b"junk"), message(b"next")).add_to(run) == Added(0, MALFORMED, 0)
     assert Deliveries(message(b"next")).add_to(run) == Added(1, DONE, 1)
-    taken = run.take()
+    taken = run.take_run()
     batches(taken)
     assert events(taken) == [(b"", found) for found in (*before, message(b"next"))]
 
@@ -244,11 +244,11 @@ def test_only_malformed_rows_leave_an_empty_run_and_what_follows_has_the_name_of
     run = OpenRun()
     assert Deliveries(b"junk").add_to(run) == Added(0, MALFORMED, 0)
     assert Deliveries(b"junk").add_to(run, publisher=b"p") == Added(0, MALFORMED, 0)
-    assert run.take() == b""
+    assert run.take_run() == b""
     for other, publisher in ((None, b"p"), (b"q", None)):
         assert Deliveries(b"junk").add_to(run, publisher=other) == Added(0, MALFORMED, 0)
         assert Deliveries(message(b"1")).add_to(run, publisher=publisher) == Added(1, DONE, 1)
-    assert [name for name, _ in events(run.take())] == [b"p", b""]
+    assert [name for name, _ in events(run.take_run())] == [b"p", b""]
 
 
 def test_a_key_over_128_characters_is_reported_and_leaves_nothing() -> None:
@@ -258,15 +258,15 @@ def test_a_key_over_128_characters_is_reported_and_leaves_nothing() -> None:
     )
     assert deliveries.add_to(run) == Added(1, KEY_TOO_LONG, 1)
     assert deliveries.add_to(run, first=2) == Added(3, DONE, 1)
-    assert [name for name, _ in events(run.take())] == [b"", "\u6f22".encode() * 128]
+    assert [name for name, _ in events(run.take_run())] == [b"", "\u6f22".encode() * 128]
 
 
 def test_an_envelope_without_events_is_taken_and_stores_nothing() -> None:
     run = OpenRun()
     assert Deliveries((b"", BATCH_FORMAT), message(b"a")).add_to(run) == Added(2, DONE, 1)
-    assert events(run.take()) == [(b"", message(b"a"))]
+    assert events(run.take_run()) == [(b"", message(b"a"))]
     assert Deliveries((b"", BATCH_FORMAT)).add_to(run) == Added(1, DONE, 0)
-    assert run.take() == b""
+    assert run.take_run() == b""
 
 
 def test_kernels_that_disagree_about_a_key_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +309,7 @@ def test_random_deliveries_come_out_as_they_went_in(seed: int) -> None:
                 assert (added.status, added.row) == (DONE, table.count)
                 row = added.row
     assert run.events == len(expected)
-    taken = run.take()
+    taken = run.take_run()
     headers = batches(taken)
     assert sum(header.count for header in headers) == len(expected)
     # A single message lies under its own key's name when such a batch was open: its key is the same either way.
@@ -327,10 +327,10 @@ def test_a_numbered_delivery_has_batches_of_its_own_and_each_says_its_first_numb
     for size, kind in ((len(plain), 0), (len(big), message_format), (len(plain), 0)):
         rows.extend([len(rows) // 5, at, size, 0, kind])
         at += size
-    assert run.add(stream, rows, 0, 1) == Added(1, DONE, 1)
-    assert run.add(stream, rows, 1, 2, producer=Producer(7, 2, 10)) == Added(2, DONE, 5)
-    assert run.add(stream, rows, 2, 3) == Added(3, DONE, 1)
-    taken = run.take()
+    assert run.add_deliveries(stream, rows, 0, 1) == Added(1, DONE, 1)
+    assert run.add_deliveries(stream, rows, 1, 2, producer=Producer(7, 2, 10)) == Added(2, DONE, 5)
+    assert run.add_deliveries(stream, rows, 2, 3) == Added(3, DONE, 1)
+    taken = run.take_run()
     found = [(header.count, name_of(taken, header), producer_of(taken, header)) for header in headers_of(taken)]
     assert found == [
         (1, b"", None), (2, b"k", Producer(7, 2, 10)), (2, b"k", Producer(7, 2, 12)), (1, b"k", Producer(7, 2, 14)),
@@ -342,7 +342,8 @@ def test_a_numbered_delivery_has_batches_of_its_own_and_each_says_its_first_numb
 def test_a_numbered_delivery_that_is_malformed_leaves_nothing_and_two_cannot_share_a_number() -> None:
     run = OpenRun()
     noise = b"no message"
-    assert run.add(noise, array("q", [0, 0, len(noise), 0, 0]), 0, 1, producer=Producer(7, 0, 1)).status is MALFORMED
-    assert run.take() == b""
+    rows = array("q", [0, 0, len(noise), 0, 0])
+    assert run.add_deliveries(noise, rows, 0, 1, producer=Producer(7, 0, 1)).status is MALFORMED
+    assert run.take_run() == b""
     with pytest.raises(KernelRefusal):
-        run.add(noise, array("q", [0, 0, 1, 0, 0] * 2), 0, 2, producer=Producer(7, 0, 1))
+        run.add_deliveries(noise, array("q", [0, 0, 1, 0, 0] * 2), 0, 2, producer=Producer(7, 0, 1))

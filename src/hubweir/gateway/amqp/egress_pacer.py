@@ -49,7 +49,7 @@ class EgressPacer:
             mean = max(1, size_bytes // max(1, events))
             self._events = max(1, min(credit, max(1, events), PIECE_BYTES // mean))
             self._size_bytes = self._events * mean
-            self._paced = admission.take(self._size_bytes, self._events, self._now_ms())
+            self._paced = admission.reserve_egress(self._size_bytes, self._events, self._now_ms())
             self._units.inflated()
             if self._paced.delay_ms:
                 self._units.read_waits()
@@ -62,7 +62,7 @@ class EgressPacer:
         admission, paced = self._units.admission, self._paced
         if paced is None:
             if events:
-                admission.take(size_bytes, events, self._now_ms())
+                admission.reserve_egress(size_bytes, events, self._now_ms())
             return
         self._paced = None
         # More bytes than were reserved are a negative rest, which is taken.

@@ -154,7 +154,7 @@ class NumberedPublisherNode(PublisherNode):
             event.data, rows, row, producer_id=self._producer_id, epoch=self._epoch, first_number=number,
             round=0 if self._round is None else self._round + 1, digest=digest,
         )  # fmt: skip
-        run = self._run.take()
+        run = self._run.take_run()
         if added.status is not AddStatus.DONE:
             raise refusal_of(added.status, self.entity)
         if not added.events:

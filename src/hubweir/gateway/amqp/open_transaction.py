@@ -50,7 +50,7 @@ class LogWork:
             tuple(self.reserved),
             messages,
             self.size_bytes,
-            self.left + self.scheduled + self.run.take() + self.came,
+            self.left + self.scheduled + self.run.take_run() + self.came,
         )
 
 
@@ -115,7 +115,7 @@ class Transaction:
         for sent in self.ways.values():
             why = sent.way.undeliverable()
             work = self.work(sent.place if why is None else sent.way.via)
-            messages, run = sent.run.events, sent.run.take()
+            messages, run = sent.run.events, sent.run.take_run()
             work.messages += messages
             work.size_bytes += sent.size_bytes
             if why is None:

@@ -111,7 +111,7 @@ class PublisherNode(IncomingNode):
     ) -> None:
         """Put deliveries into a partition's open run; those that it does not take are rejected one by one."""
         while first < last:
-            added = queue.run.add(data, rows, first, last, publisher=self._publisher)
+            added = queue.run.add_deliveries(data, rows, first, last, publisher=self._publisher)
             if added.row > first:
                 queue.add_submissions(submissions_of(self, rows, first, added.row))
             if added.row < last:

@@ -142,7 +142,7 @@ class QueueReceiverNode(Node):
 
     def settled(self, event: Settled) -> None:
         """The receiver settled what it got; it is told when that is durable."""
-        ranges = self._sent.take(event.first_id, event.last_id)
+        ranges = self._sent.take_ranges(event.first_id, event.last_id)
         if isinstance(event.outcome, TransactionalState):
             self._settled_in(event, event.outcome, ranges)
             return
@@ -341,7 +341,7 @@ class QueueReceiverNode(Node):
         if kept is not None and on_link and kept.is_ready:
             return self._send(kept)
         if kept is not None and credit and not kept.is_ready:
-            kept.take(credit)
+            kept.take_next(credit)
             return True
         if on_link:
             self._used_up_ms = -1

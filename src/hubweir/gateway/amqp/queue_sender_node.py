@@ -143,7 +143,7 @@ class QueueSenderNode(IncomingNode):
     def _add(self, queue: RunQueue, data: memoryview, rows: array[int], first: int, last: int) -> None:
         """Put deliveries into an open run; one whose properties are too large is rejected."""
         while first < last:
-            added = queue.run.add(data, rows, first, last)
+            added = queue.run.add_deliveries(data, rows, first, last)
             if added.row > first:
                 queue.add_submissions(submissions_of(self, rows, first, added.row))
             if added.row < last:
@@ -185,7 +185,7 @@ def scheduled_run(
     if row < len(messages):
         raise refusal_of(status, place.entity)
     run, key = OpenRun(names_keys=False), None
-    added = run.add(data, rows, 0, len(messages))
+    added = run.add_deliveries(data, rows, 0, len(messages))
     if added.row < len(messages):
         malformed = added.status is not AddStatus.PROPERTIES
         raise refusal_of(CHECK_MALFORMED, place.entity) if malformed else properties_too_large(place.entity)
@@ -194,4 +194,4 @@ def scheduled_run(
         place = choice.of_key(key)
     elif choice is not None:
         place = choice.place_of(data, rows, 0, len(messages))
-    return ScheduledRun(place, run.take(), key)
+    return ScheduledRun(place, run.take_run(), key)

@@ -248,7 +248,7 @@ class ReceiverPart:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the next message may be sent; otherwise `take` comes first."""
+        """Whether the next message may be sent; otherwise `take_next` comes first."""
         return not self.takes_first or self.kept.is_taken
 
     @property
@@ -256,7 +256,7 @@ class ReceiverPart:
         """How much of the link's credit is for messages that it takes away first."""
         return self.kept.reserved if self.takes_first else 0
 
-    def take(self, count: int) -> None:
+    def take_next(self, count: int) -> None:
         """Take at most so many of the next messages away for good; `part_answered` follows, or `part_away`."""
         self._due_from_now()
         command = SettleMessages(self.place.log_id, self.kept.taking(count), SettleOutcome.COMPLETE)

@@ -46,7 +46,7 @@ class SentTokens:
         if count:
             self._stretches.append(_Stretch(first_id, tokens, count, count))
 
-    def take(self, first_id: int, last_id: int) -> list[SentRange]:
+    def take_ranges(self, first_id: int, last_id: int) -> list[SentRange]:
         """Deliveries first_id to last_id, both included, in their order; each is asked for once.
 
         All of them were sent on this link and were not settled before, as the engine reports settlements.

@@ -134,7 +134,7 @@ class Transactions:
         transaction = self.get(txn_id)
         transaction.check_key(place.entity, key)
         run = OpenRun(names_keys=False)
-        added = run.add(data, rows, 0, 1)
+        added = run.add_deliveries(data, rows, 0, 1)
         if not added.row:
             if added.status is AddStatus.PROPERTIES:
                 raise properties_too_large(place.entity)
@@ -143,7 +143,7 @@ class Transactions:
         self._hold(transaction, len(data))
         self._begun(transaction)
         work = transaction.work(place) if way is None else transaction.way_work(way, place)
-        again = work.run.add(data, rows, 0, 1)
+        again = work.run.add_deliveries(data, rows, 0, 1)
         assert again.row == 1
         transaction.sent += added.events
         work.size_bytes += len(data)

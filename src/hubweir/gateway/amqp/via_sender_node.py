@@ -101,7 +101,7 @@ class UndeliveredQueue:
     def add_submissions(self, submissions: list[Submission]) -> None:
         """Store the run; whoever waits is told how that ended."""
         messages, size_bytes = self.run.events, sum(each.size_bytes for each in submissions)
-        run = self.run.take()
+        run = self.run.take_run()
         said = Undelivered(messages, len(run), self._why.reason, self._why.description)
         command = CommitTransaction(self._via.log_id, (), b"", (said,), (), messages, size_bytes, run)
         self._via.broker.submit(command, PendingAppend(submissions).answered)

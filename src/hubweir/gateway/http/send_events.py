@@ -134,7 +134,7 @@ def _add(
     """Put the publication into its partition's open run, which is submitted at the end of this turn."""
     queue = gateway.append_queue.of(place)
     name = None if publisher is None else publisher.encode()
-    added = queue.run.add(memoryview(made.data), made.rows(), 0, 1, publisher=name)
+    added = queue.run.add_deliveries(memoryview(made.data), made.rows(), 0, 1, publisher=name)
     if added.status is AddStatus.KEY_TOO_LONG:
         raise key_too_long()
     if added.status is AddStatus.PROPERTIES:

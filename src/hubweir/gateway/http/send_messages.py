@@ -109,7 +109,7 @@ def _add(gateway: Gateway, entity: Entity[MessagingDescription], made: Publicati
         open_queue = gateway.enqueue_queue.of(gateway.directory.fragments(entity).only)
     else:
         open_queue = choice.queue_of(made.data, rows)
-    added = open_queue.run.add(memoryview(made.data), rows, 0, 1)
+    added = open_queue.run.add_deliveries(memoryview(made.data), rows, 0, 1)
     if added.status is AddStatus.PROPERTIES:
         raise properties_too_large(description.name)
     if added.status is not AddStatus.DONE:

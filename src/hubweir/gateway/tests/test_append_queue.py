@@ -74,7 +74,7 @@ class World:
         rows = array("q", bytes(8 * DELIVERY_WIDTH))
         rows[D_LENGTH] = len(MESSAGE)
         partition = self.queue.of(PartitionPlace("hub", "0", log_id, self.broker))
-        assert partition.run.add(memoryview(MESSAGE), rows, 0, 1).row == 1
+        assert partition.run.add_deliveries(memoryview(MESSAGE), rows, 0, 1).row == 1
         partition.add_submissions([Submission(link, DeliveryRange(0, 0), 1, len(MESSAGE), False)])
 
     def end_turn(self) -> None:

@@ -138,7 +138,7 @@ class BlockReader(RangeReader):
             upto = wanted.end
         self._next = upto
         if count:
-            buffers = self._writer.add(stored_events(run, count), numbers[0], numbers[count - 1] + 1)
+            buffers = self._writer.add_events(stored_events(run, count), numbers[0], numbers[count - 1] + 1)
             if self._writer.unsound:
                 event = self._writer.unsound[0].start
                 raise ServiceError(DECODE_ERROR, f"event {event} of partition {wanted.partition_id} is no message")

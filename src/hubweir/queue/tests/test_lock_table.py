@@ -18,7 +18,7 @@ def token(locks: LockTable, ordinal: int) -> bytes:
 
 def filled(counts: int, until_ms: int = 100) -> LockTable:
     locks = LockTable(BASE, SECRET)
-    locks.add(array("q", range(1, counts + 1)), counts, until_ms)
+    locks.lock(array("q", range(1, counts + 1)), counts, until_ms)
     return locks
 
 
@@ -31,7 +31,7 @@ def test_tokens_find_their_messages_over_pages_and_in_any_order() -> None:
 
 def test_a_lock_that_was_never_given_or_has_another_secret_is_not_found() -> None:
     locks, other = filled(5), LockTable(BASE, bytes(16))
-    other.add(array("q", [1]), 1, 100)
+    other.lock(array("q", [1]), 1, 100)
     assert list(locks.find(token(locks, 5) + token(locks, 4), 50)[1]) == [0, 5]
     assert list(other.find(token(locks, 0), 50)[1]) == [0]
 
@@ -80,6 +80,6 @@ def test_pages_whose_locks_are_over_are_dropped() -> None:
 def test_the_first_two_bytes_of_a_token_are_the_number_of_the_fragment_and_no_lock_has_the_number_0() -> None:
     assert token(filled(1), 0)[:2] == (3).to_bytes(2, "big")
     plain = LockTable(0, SECRET)
-    plain.add(array("q", [1]), 1, 100)
+    plain.lock(array("q", [1]), 1, 100)
     assert plain.first_number == 1
     assert list(plain.find(token(plain, 0) + bytes(16), 50)[1]) == [1, 0]

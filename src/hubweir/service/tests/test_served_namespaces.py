@@ -261,12 +261,12 @@ def test_where_strangers_could_use_it_no_namespace_gets_the_development_key(
     found, text = refusal(admin.create_namespace, "exposed", key=DEVELOPMENT_KEY)
     assert (found.http, "everybody knows the development key" in text) == (NOT_ALLOWED.http, True)
     with pytest.raises(BadSetting, match="everybody knows the development key"):
-        running.run(served.take(said))
+        running.run(served.go_by(said))
     assert names(running) == ["hubweir"]
     assert admin.create_namespace("own", key="a key of its own")["key"] == "a key of its own"
     monkeypatch.setattr(served, "_settings", replace(served._settings, host=("127.0.0.1",)))
     assert admin.create_namespace("local", key=DEVELOPMENT_KEY)["key"] == DEVELOPMENT_KEY, "the control"
-    running.run(served.take(said))
+    running.run(served.go_by(said))
     assert names(running) == ["hubweir", "own", "local"]
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hubweir.amqp.transport.link_states import LinkState
 from hubweir.testing.frames import transfer
-from hubweir.testing.served import served, take
+from hubweir.testing.served import feed, served
 
 
 def test_links_stand_or_wait_as_asked() -> None:
@@ -12,5 +12,5 @@ def test_links_stand_or_wait_as_asked() -> None:
 
 def test_a_read_leaves_nothing_pointing_into_it() -> None:
     side = served()
-    take(side, transfer(0, b"copied"))
+    feed(side, transfer(0, b"copied"))
     assert [entry.payload for entry in side.deliveries()] == [b"copied"]

@@ -110,7 +110,7 @@ def test_egress_is_paced_in_turn_and_never_refused() -> None:
     sent = [0, 0]
     while due:
         now_ms, reader = due.pop(0)
-        due_ms = now_ms + namespace.take(50_000, 500, now_ms).delay_ms
+        due_ms = now_ms + namespace.reserve_egress(50_000, 500, now_ms).delay_ms
         if due_ms < 30_000:
             sent[reader] += 500
             due = sorted([*due, (due_ms, reader)], key=lambda one: one[0])
@@ -121,7 +121,7 @@ def test_egress_is_paced_in_turn_and_never_refused() -> None:
 def test_egress_is_exact_to_one_event() -> None:
     namespace, now_ms, sent = a_namespace(1), 0, 0
     while now_ms < 20_000:
-        now_ms += namespace.take(10, 1, now_ms).delay_ms
+        now_ms += namespace.reserve_egress(10, 1, now_ms).delay_ms
         sent += now_ms < 20_000
     # At 19,999 ms the last whole event has come in; the next one is due at 20,000.
     assert sent == 4_096 + 4_096 * 19_999 // 1_000
@@ -129,19 +129,19 @@ def test_egress_is_exact_to_one_event() -> None:
 
 def test_what_a_consumer_did_not_take_goes_back() -> None:
     namespace = a_namespace(1)
-    assert namespace.take(0, 4_000, 0).delay_ms == 0
-    paced = namespace.take(100, 505, 0)
+    assert namespace.reserve_egress(0, 4_000, 0).delay_ms == 0
+    paced = namespace.reserve_egress(100, 505, 0)
     assert paced.delay_ms == 100
     namespace.give_back_unsent(paced, 60, 409, 0)
-    assert namespace.take(2_097_112, 0, 0).delay_ms == 0
-    assert namespace.take(0, 1, 0).delay_ms == namespace.take(1, 0, 0).delay_ms == 1
+    assert namespace.reserve_egress(2_097_112, 0, 0).delay_ms == 0
+    assert namespace.reserve_egress(0, 1, 0).delay_ms == namespace.reserve_egress(1, 0, 0).delay_ms == 1
     row = namespace.usage.row(0)
     assert (row.bytes_out, row.events_out, row.delays) == (2_097_153, 4_097, 3)
 
 
 def test_what_was_reserved_in_one_hour_and_not_sent_in_the_next_leaves_the_first() -> None:
     namespace = a_namespace(1)
-    paced = namespace.take(1_000, 10, HOUR_MS - 1)
+    paced = namespace.reserve_egress(1_000, 10, HOUR_MS - 1)
     namespace.give_back_unsent(paced, 400, 4, HOUR_MS)
     assert [(row.bytes_out, row.events_out) for row in namespace.usage.hours(HOUR_MS)] == [(600, 6), (0, 0)]
 
@@ -149,13 +149,13 @@ def test_what_was_reserved_in_one_hour_and_not_sent_in_the_next_leaves_the_first
 def test_ingress_and_egress_do_not_touch_each_other() -> None:
     namespace = a_namespace(1)
     assert isinstance(namespace.admit(1_048_576, 1_000, 0), Admitted)
-    assert namespace.take(2_097_152, 4_096, 0).delay_ms == 0
+    assert namespace.reserve_egress(2_097_152, 4_096, 0).delay_ms == 0
 
 
 def test_without_units_everything_passes_and_is_counted() -> None:
     namespace = a_namespace(None, maximum_units=5)
     assert isinstance(namespace.admit(10**9, 10**7, 0), Admitted)
-    assert namespace.take(10**9, 10**7, 0) == Paced(0, WALL)
+    assert namespace.reserve_egress(10**9, 10**7, 0) == Paced(0, WALL)
     assert namespace.units is None
     row = namespace.usage.row(0)
     assert (row.units, row.events_in, row.events_out) == (0, 10**7, 10**7)
@@ -238,7 +238,7 @@ def test_auto_inflate_stops_at_its_maximum_and_then_sends_are_refused() -> None:
 
 def test_auto_inflate_adds_units_before_a_consumer_waits() -> None:
     namespace = a_namespace(1, maximum_units=3)
-    delays = [namespace.take(1_000_000, 100, 0).delay_ms for _ in range(7)]
+    delays = [namespace.reserve_egress(1_000_000, 100, 0).delay_ms for _ in range(7)]
     assert delays[:6] == [0] * 6
     assert delays[6] == 113  # 7,000,000 bytes on three units: 6,291,456 at once, then 6,291.456 a ms
     assert namespace.take_raised() == [UnitsRaised(1, 2, Cause.EGRESS, 0), UnitsRaised(2, 3, Cause.EGRESS, 0)]
@@ -247,7 +247,7 @@ def test_auto_inflate_adds_units_before_a_consumer_waits() -> None:
 
 def test_auto_inflate_adds_what_one_large_read_needs_at_once() -> None:
     namespace = a_namespace(1, maximum_units=5)
-    assert namespace.take(1_000, 10_000, 0).delay_ms == 0
+    assert namespace.reserve_egress(1_000, 10_000, 0).delay_ms == 0
     assert namespace.take_raised() == [UnitsRaised(1, 3, Cause.EGRESS, 0)]
 
 
@@ -266,7 +266,7 @@ def test_an_hour_turns_while_events_come_in() -> None:
     assert isinstance(namespace.admit(10, 1, HOUR_MS - 1), Admitted)
     assert isinstance(namespace.admit(20, 2, HOUR_MS), Admitted)
     namespace.set_units(1, HOUR_MS + 5)
-    assert namespace.take(30, 3, 2 * HOUR_MS).delay_ms == 0
+    assert namespace.reserve_egress(30, 3, 2 * HOUR_MS).delay_ms == 0
     assert [(row.units, row.events_in, row.events_out) for row in namespace.usage.hours(2 * HOUR_MS)] == [
         (2, 1, 0),
         (2, 2, 0),

@@ -82,29 +82,29 @@ def test_what_was_not_stored_is_given_back() -> None:
 
 def test_what_goes_out_beyond_what_was_lent_is_a_debt_that_the_next_lease_is_to_bring() -> None:
     admission = lent(out=Amount(2_097_152, 100))
-    assert admission.take(1_048_576, 50, 1).delay_ms == 0
-    paced = admission.take(2_097_152, 50, 1)
+    assert admission.reserve_egress(1_048_576, 50, 1).delay_ms == 0
+    paced = admission.reserve_egress(2_097_152, 50, 1)
     assert paced.delay_ms == 500  # half a second of one unit
     _, asked_out = admission.ask(NOTHING, NOTHING, 10)
     assert asked_out.short == Amount(1_048_576, 0)
     assert asked_out.wanted == Amount(3_145_728, 100) and asked_out.unused == NOTHING
     admission.lend((NOTHING, Amount(1_048_576, 0)), 2, 20)
-    assert admission.take(0, 0, 20).delay_ms == 0
+    assert admission.reserve_egress(0, 0, 20).delay_ms == 0
     admission.give_back_unsent(paced, 1_000, 1, 21)
-    assert admission.take(1_000, 1, 22).delay_ms == 0
+    assert admission.reserve_egress(1_000, 1, 22).delay_ms == 0
 
 
 def test_a_debt_stays_when_the_lease_is_over() -> None:
     admission = lent(out=Amount(100, 1_000))
-    admission.take(2_097_252, 1, 1)
-    assert admission.take(0, 0, LEASE_MS + 1).delay_ms == 1_000
+    admission.reserve_egress(2_097_252, 1, 1)
+    assert admission.reserve_egress(0, 0, LEASE_MS + 1).delay_ms == 1_000
     assert admission.ask(NOTHING, NOTHING, LEASE_MS + 2)[1].unused == Amount(0, 999)
 
 
 def test_without_units_nothing_is_limited_and_everything_counted() -> None:
     admission = lent(units=None)
     assert is_admitted(admission.admit(10**9, 10**6, 1))
-    assert admission.take(10**9, 10**6, 1).delay_ms == 0
+    assert admission.reserve_egress(10**9, 10**6, 1).delay_ms == 0
     counts = admission.take_counts()
     assert counts == MovedCounts(10**9, 10**6, 10**9, 10**6)
     assert not admission.has_moved and admission.take_counts() == MovedCounts()
@@ -123,7 +123,7 @@ def test_corrections_of_what_was_told_are_negative() -> None:
     admission = lent(units=None)
     admitted = admission.admit(10, 1, 1)
     assert isinstance(admitted, Admitted)
-    paced = admission.take(100, 2, 1)
+    paced = admission.reserve_egress(100, 2, 1)
     admission.take_counts()
     admission.give_back(admitted, 2)
     admission.give_back_unsent(paced, 50, 1, 2)
@@ -141,7 +141,7 @@ def test_without_a_keeper_each_goes_on_with_its_part_of_the_units(processes: int
     admission.go_on_alone(500, is_alone=True)  # the same state again: nothing begins anew
     assert is_admitted(admission.admit(0, part // 2, 500))
     assert not is_admitted(admission.admit(0, 1, 500))
-    assert admission.take(0, 2 * 4_096 // processes + 1, 500).delay_ms > 0
+    assert admission.reserve_egress(0, 2 * 4_096 // processes + 1, 500).delay_ms > 0
     admission.go_on_alone(600, is_alone=False)
     assert not is_admitted(admission.admit(0, 1, 600))
     admission.lend((Amount(0, 1), NOTHING), processes, 600)

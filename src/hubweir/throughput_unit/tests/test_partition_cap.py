@@ -11,10 +11,10 @@ def test_a_partition_takes_one_unit_in_and_hands_one_out() -> None:
     assert cap.admit(1_000_000, 1_000, 0) is None
     assert cap.admit(1, 1, 0) == Busy(1)
     assert cap.admit(1_048_576, 1, 0) == Busy(954)
-    assert cap.take(2_097_152, 4_096, 0) == 0
-    assert cap.take(0, 4_096, 0) == 1_000
+    assert cap.reserve_egress(2_097_152, 4_096, 0) == 0
+    assert cap.reserve_egress(0, 4_096, 0) == 1_000
     cap.give_back_unsent(0, 4_096, 0)
-    assert cap.take(0, 1, 0) == 1
+    assert cap.reserve_egress(0, 1, 0) == 1
     cap.give_back(1_000_000, 1_000, 0)
     assert cap.admit(1_048_576, 1_000, 0) is None
 

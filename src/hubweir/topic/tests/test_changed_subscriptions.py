@@ -35,12 +35,12 @@ def test_a_subscription_that_is_added_twice_at_once_is_one_and_both_are_told_whe
     answers: list[object] = []
     appended = topic.log.bounds.next_index
     for _ in range(2):
-        topic.topic.add("a", FragmentSettings(), topic.times(), answers.append)
+        topic.topic.add_subscription("a", FragmentSettings(), topic.times(), answers.append)
     assert answers == []
     topic.run_for(500)
     assert answers == [None, None]
     once = topic.log.bounds.next_index - appended
     topic.subscribe("b")
     assert topic.log.bounds.next_index - appended == 2 * once, "one is said in the log as any other"
-    topic.topic.add("a", FragmentSettings(), topic.times(), answers.append)
+    topic.topic.add_subscription("a", FragmentSettings(), topic.times(), answers.append)
     assert answers == [None] * 3

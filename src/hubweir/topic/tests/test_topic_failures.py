@@ -35,7 +35,7 @@ def test_records_that_were_moved_for_a_subscription_that_is_gone_are_nobody_s_me
     topic.of("stays").complete(topic.of("stays").receive())
     topic.topic.upkeep.slack_bytes = -(1 << 40)
     del topic.subscriptions["goes"]
-    topic.topic.remove("goes", topic.times(), lambda _: None)
+    topic.topic.remove_subscription("goes", topic.times(), lambda _: None)
     topic.topic.maintain(topic.times())  # begins to move what it has, behind the word of its end
     topic.run_for(2_000)
     assert topic.fragment.was_sent_to and topic.send("next") == [6]
@@ -145,7 +145,7 @@ def test_two_subscriptions_that_come_at_once_are_two(topic: TopicBench) -> None:
     answers = list[object]()
     for name in ("a", "b"):
         topic.subscriptions[name] = Subscribed(rules=(sql(f"for = '{name}'"),))
-        topic.topic.add(name, topic.subscriptions[name].settings, topic.times(), answers.append)
+        topic.topic.add_subscription(name, topic.subscriptions[name].settings, topic.times(), answers.append)
     topic.run_for(500)
     assert answers == [None, None]
     for name in ("a", "b"):

@@ -122,14 +122,15 @@ class TopicBench(QueueBench):
     ) -> None:
         """Have a subscription more."""
         said = self.subscriptions[name] = Subscribed(FragmentSettings(**settings), tuple(rules), keeps_failed)
-        assert self.answer(lambda on_done: self.topic.add(name, said.settings, self.times(), on_done), 500) is None
+        adds = partial(self.topic.add_subscription, name, said.settings, self.times())
+        assert self.answer(adds, 500) is None
         self._open_subscription(name)
         self.run_for(50)
 
     def unsubscribe(self, name: str) -> None:
         """Have one less."""
         del self.subscriptions[name]
-        assert self.answer(lambda on_done: self.topic.remove(name, self.times(), on_done)) is None
+        assert self.answer(lambda on_done: self.topic.remove_subscription(name, self.times(), on_done)) is None
         self.benches.pop(name)
 
     def maintained(self, times: int = 3) -> None:

@@ -27,7 +27,7 @@ from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.values import Described, Symbol, UInt, ULong
 from hubweir.testing.endpoint_pair import EndpointPair, Side
 from hubweir.testing.frames import BEGIN, OPEN, SEND_LINK, frame, raw, transfer, written
-from hubweir.testing.served import served, take
+from hubweir.testing.served import feed, served
 
 ALL_FIELDS = {Open: 10, Begin: 8, Attach: 14, Flow: 11, Transfer: 11, Disposition: 6, Detach: 3, End: 1, Close: 1}
 
@@ -84,22 +84,22 @@ def test_descriptors_of_any_form_and_trimmed_lists_are_read(style: str) -> None:
         return body if style == "numeric" else b"\x00\x80" + cls.CODE.to_bytes(8, "big") + body[3:]
 
     side = Side(Endpoint(Role.SERVER, EndpointSettings("server", sasl=False), now_ms=0))
-    take(side, AMQP_HEADER + raw(listed(Open, "peer")))
-    take(side, raw(listed(Begin, None, UInt(0), UInt(100), UInt(100))))
+    feed(side, AMQP_HEADER + raw(listed(Open, "peer")))
+    feed(side, raw(listed(Begin, None, UInt(0), UInt(100), UInt(100))))
     source = Described(Symbol("amqp:source:list"), ["me"])
     target = Described(ULong(0x29), ["hub"])
-    take(side, raw(listed(Attach, "up", UInt(0), False, None, None, source, target, None, None, UInt(0))))
-    take(side, raw(listed(Transfer, UInt(0), UInt(0), b"t", UInt(0)) + b"payload"))
+    feed(side, raw(listed(Attach, "up", UInt(0), False, None, None, source, target, None, None, UInt(0))))
+    feed(side, raw(listed(Transfer, UInt(0), UInt(0), b"t", UInt(0)) + b"payload"))
     assert [entry.payload for entry in side.deliveries()] == [b"payload"]
-    take(side, raw(listed(Flow, None, UInt(1), UInt(0), UInt(1))))
-    take(side, raw(listed(Detach, UInt(0), True)) + raw(listed(End)) + raw(listed(Close)))
+    feed(side, raw(listed(Flow, None, UInt(1), UInt(0), UInt(1))))
+    feed(side, raw(listed(Detach, UInt(0), True)) + raw(listed(End)) + raw(listed(Close)))
     assert side.events[-1] == Closed(None, by_peer=True, clean=True)
 
 
 def test_close_takes_sessions_along_and_nothing_is_said_after_it() -> None:
     side = served()
     link = side.link("up")
-    take(side, frame(Close()) + transfer(0) + frame(BEGIN, channel=3))
+    feed(side, frame(Close()) + transfer(0) + frame(BEGIN, channel=3))
     assert [type(event) for event in side.events[-1:]] == [Closed]
     assert not any(isinstance(event, SessionEnded) for event in side.events)
     link.grant(9)
@@ -110,9 +110,9 @@ def test_close_takes_sessions_along_and_nothing_is_said_after_it() -> None:
 def test_what_comes_after_our_close_is_dropped_until_the_peers() -> None:
     side = served()
     side.endpoint.close(AmqpError(condition="amqp:connection:forced", description="stop"))
-    take(side, transfer(0) + frame(BEGIN, channel=9) + raw(b"\x40") + frame(End()))
+    feed(side, transfer(0) + frame(BEGIN, channel=9) + raw(b"\x40") + frame(End()))
     assert side.deliveries() == [] and not side.endpoint.is_closed
-    take(side, frame(Close()))
+    feed(side, frame(Close()))
     assert side.events[-1] == Closed(None, by_peer=False, clean=True)
     assert side.endpoint.is_closed
 
@@ -121,11 +121,11 @@ def test_sessions_and_links_count_against_a_budget_that_is_given_back() -> None:
     settings = EndpointSettings("server", max_state_bytes=20_000)
     side = served(links=0, settings=settings)
     for _ in range(100):
-        take(side, frame(BEGIN, channel=1) + frame(SEND_LINK, channel=1))
-        take(side, frame(Detach(handle=0, closed=True), channel=1) + frame(End(), channel=1))
+        feed(side, frame(BEGIN, channel=1) + frame(SEND_LINK, channel=1))
+        feed(side, frame(Detach(handle=0, closed=True), channel=1) + frame(End(), channel=1))
     assert side.endpoint.is_open
     for handle in range(10):
-        take(side, frame(replace(SEND_LINK, handle=handle)))
+        feed(side, frame(replace(SEND_LINK, handle=handle)))
     _, close = written(side.written)[-1]
     assert isinstance(close, Close) and close.error is not None
     assert close.error.condition == "amqp:resource-limit-exceeded"
@@ -134,16 +134,16 @@ def test_sessions_and_links_count_against_a_budget_that_is_given_back() -> None:
 def test_a_large_attach_costs_its_size() -> None:
     side = served(links=0, settings=EndpointSettings("server", max_state_bytes=300_000))
     big = replace(SEND_LINK, properties={Symbol("p"): "x" * 60_000})
-    take(side, frame(big))
+    feed(side, frame(big))
     assert side.endpoint.is_open
-    take(side, frame(replace(big, handle=1)))
+    feed(side, frame(replace(big, handle=1)))
     assert side.endpoint.is_closed
 
 
 def test_the_limit_of_open_is_lifted_by_it_even_in_one_read() -> None:
     side = Side(Endpoint(Role.SERVER, EndpointSettings("server", sasl=False), now_ms=0))
     big = replace(SEND_LINK, properties={Symbol("p"): "x" * 60_000})
-    take(side, AMQP_HEADER + frame(OPEN) + frame(BEGIN) + frame(big))
+    feed(side, AMQP_HEADER + frame(OPEN) + frame(BEGIN) + frame(big))
     assert side.said[-1] == ("attached", "up")
 
 
@@ -151,14 +151,14 @@ def test_a_frame_is_refused_as_soon_as_its_size_is_known() -> None:
     side = served()
     for byte in (65_537).to_bytes(4, "big"):
         assert side.endpoint.is_open
-        take(side, bytes((byte,)))
+        feed(side, bytes((byte,)))
     assert side.endpoint.is_closed
 
 
 def test_a_frame_of_the_limit_is_taken() -> None:
     side = served()
     overhead = len(transfer(0, b""))
-    take(side, transfer(0, bytes(65_536 - overhead)))
+    feed(side, transfer(0, bytes(65_536 - overhead)))
     assert len(side.deliveries()[0].payload) == 65_536 - overhead
 
 
@@ -169,20 +169,20 @@ def test_a_session_cannot_begin_before_open() -> None:
 
 def test_a_close_before_the_peers_open_says_open_first() -> None:
     side = Side(Endpoint(Role.SERVER, EndpointSettings("server", sasl=False), now_ms=0))
-    take(side, AMQP_HEADER + frame(BEGIN))
+    feed(side, AMQP_HEADER + frame(BEGIN))
     assert [type(performative) for _, performative in written(side.written)] == [Open, Close]
 
 
 def test_frames_of_all_channels_reach_their_session() -> None:
     side = served(links=0)
     for channel in (1, 2, 4_999):
-        take(side, frame(BEGIN, channel=channel) + frame(SEND_LINK, channel=channel))
+        feed(side, frame(BEGIN, channel=channel) + frame(SEND_LINK, channel=channel))
     moved = bytearray()
     for number, channel in enumerate((4_999, 1, 2)):
         one = bytearray(transfer(number))
         one[6:8] = channel.to_bytes(2, "big")
         moved += one
-    take(side, bytes(moved))
+    feed(side, bytes(moved))
     by_channel = {event.link.session.remote_channel: event.count for event in side.events if hasattr(event, "rows")}
     assert by_channel == {4_999: 1, 1: 1, 2: 1}
 
@@ -196,18 +196,18 @@ def test_append_frame_writes_size_and_channel() -> None:
 def test_a_detach_behind_the_end_of_its_session_is_nothing_and_other_frames_there_are_a_fault() -> None:
     """Azure's Python client ends its session, then detaches links of it, then closes."""
     side = served(links=2)
-    take(side, frame(End()) + frame(Detach(handle=0)) + frame(Detach(handle=1)))
+    feed(side, frame(End()) + frame(Detach(handle=0)) + frame(Detach(handle=1)))
     assert written(side.written)[-1][1] == End()
-    take(side, frame(Close()))
+    feed(side, frame(Close()))
     assert side.events[-1] == Closed(None, by_peer=True, clean=True)
     side = served()
-    take(side, frame(End()) + frame(Flow(incoming_window=1, next_outgoing_id=0, outgoing_window=1)))
+    feed(side, frame(End()) + frame(Flow(incoming_window=1, next_outgoing_id=0, outgoing_window=1)))
     assert isinstance(side.events[-1], Closed) and not side.events[-1].clean
 
 
 def test_a_session_that_begins_anew_on_a_channel_knows_which_handles_it_has() -> None:
     side = served()
-    take(side, frame(End()) + frame(BEGIN) + frame(Detach(handle=0)))
+    feed(side, frame(End()) + frame(BEGIN) + frame(Detach(handle=0)))
     assert isinstance(side.events[-1], SessionEnded)
     assert side.events[-1].error is not None
     assert side.events[-1].error.condition == "amqp:session:unattached-handle"

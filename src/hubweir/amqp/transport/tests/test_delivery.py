@@ -24,24 +24,24 @@ def test_runs_of_one_link_become_one_range_and_a_range_can_be_settled_from_its_m
     ranges.add(10, 5, "a")
     ranges.add(15, 5, "a")
     assert list(ranges) == [IdRange(10, 19, "a")]
-    assert ranges.take(12, 14) == [IdRange(12, 14, "a")]
+    assert ranges.take_ranges(12, 14) == [IdRange(12, 14, "a")]
     assert list(ranges) == [IdRange(10, 11, "a"), IdRange(15, 19, "a")]
-    assert ranges.take(0, 100) == [IdRange(10, 11, "a"), IdRange(15, 19, "a")]
-    assert ranges.take(0, 100) == []
+    assert ranges.take_ranges(0, 100) == [IdRange(10, 11, "a"), IdRange(15, 19, "a")]
+    assert ranges.take_ranges(0, 100) == []
 
 
 def test_settling_for_one_link_leaves_the_ids_of_others_in_between() -> None:
     ranges: UnsettledRanges[str] = UnsettledRanges()
     for first, owner in ((0, "a"), (2, "b"), (4, "a")):
         ranges.add(first, 2, owner)
-    assert ranges.take(0, 5, owner="a") == [IdRange(0, 1, "a"), IdRange(4, 5, "a")]
+    assert ranges.take_ranges(0, 5, owner="a") == [IdRange(0, 1, "a"), IdRange(4, 5, "a")]
     assert list(ranges) == [IdRange(2, 3, "b")]
 
 
 def test_ids_wrap_inside_a_range() -> None:
     ranges: UnsettledRanges[str] = UnsettledRanges()
     ranges.add(MODULUS - 3, 6, "a")
-    assert ranges.take(MODULUS - 1, 0) == [IdRange(MODULUS - 1, 0, "a")]
+    assert ranges.take_ranges(MODULUS - 1, 0) == [IdRange(MODULUS - 1, 0, "a")]
     assert [entry.count for entry in ranges] == [2, 2]
 
 
@@ -70,7 +70,7 @@ def test_ranges_agree_with_a_dictionary_of_ids(seed: int) -> None:
                 model.setdefault(number, owner)
         else:
             only = choice.choice([None, owner])
-            taken = ranges.take(first, ids[-1], owner=only)
+            taken = ranges.take_ranges(first, ids[-1], owner=only)
             found = {add_serial(entry.first, step): entry.owner for entry in taken for step in range(entry.count)}
             expected = {number: model[number] for number in ids if number in model and only in (None, model[number])}
             assert found == expected

@@ -26,7 +26,7 @@ from hubweir.amqp.types.values import Symbol
 from hubweir.kernels.tests.legal_bytes import compound
 from hubweir.testing.endpoint_pair import Side
 from hubweir.testing.frames import BEGIN, frame, raw, transfer, written
-from hubweir.testing.served import served, take
+from hubweir.testing.served import feed, served
 
 
 def test_a_read_costs_a_few_calls_not_one_for_each_delivery(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,25 +40,25 @@ def test_a_read_costs_a_few_calls_not_one_for_each_delivery(monkeypatch: pytest.
 
     monkeypatch.setattr(ReceiverLink, "take_rows", counted)
     side = served()
-    take(side, b"".join(transfer(number, b"x" * 20) for number in range(3_000)))
+    feed(side, b"".join(transfer(number, b"x" * 20) for number in range(3_000)))
     assert sum(calls) == 3_000
     assert calls[0] <= 2 * LEAST_ROWS and max(calls) == ROWS_LIMIT and len(calls) <= 5
     assert sum(isinstance(event, DeliveriesReceived) for event in side.events) == 1
     calls.clear()
-    take(side, b"".join(transfer(number, b"x" * 20) for number in range(3_000, 3_900)))
+    feed(side, b"".join(transfer(number, b"x" * 20) for number in range(3_000, 3_900)))
     assert calls == [900]  # the read before has told how small the frames are
 
 
 def test_empty_frames_between_transfers_cut_the_stretch_and_nothing_else() -> None:
     side = served()
-    take(side, transfer(0) + raw(b"") + transfer(1) + raw(b"", channel=9) + transfer(2))
+    feed(side, transfer(0) + raw(b"") + transfer(1) + raw(b"", channel=9) + transfer(2))
     assert [entry.delivery_id for entry in side.deliveries()] == [0, 1, 2]
     assert sum(isinstance(event, DeliveriesReceived) for event in side.events) == 1
 
 
 def test_nothing_is_read_behind_the_frame_that_ended_the_connection() -> None:
     side = served()
-    take(side, transfer(0) + raw(b"\x40") + transfer(1))
+    feed(side, transfer(0) + raw(b"\x40") + transfer(1))
     assert [entry.delivery_id for entry in side.deliveries()] == [0]
     assert side.endpoint.is_closed
 
@@ -107,7 +107,7 @@ def two_receivers(*, host_answers: bool) -> Side:
         assert isinstance(link, SenderLink)
         if host_answers:
             link.answer_by_host(lambda: Rejected(error=None))
-        take(side, frame(flow_of(handle)))
+        feed(side, frame(flow_of(handle)))
     for number in range(40):
         link = links[number // 10 % 2]
         assert isinstance(link, SenderLink)
@@ -139,7 +139,7 @@ def test_dispositions_at_once_mean_what_they_mean_one_by_one(
         monkeypatch.setattr(read_frames, "collect_dispositions", kernel)
         side = two_receivers(host_answers=host_answers)
         begun, from_event = len(side.written), len(side.events)
-        take(side, b"".join(frames))
+        feed(side, b"".join(frames))
         left = [
             link.unsettled_count for link in (side.link("down0"), side.link("down1")) if isinstance(link, SenderLink)
         ]
@@ -152,7 +152,7 @@ def test_dispositions_at_once_mean_what_they_mean_one_by_one(
 def test_a_receiver_that_settles_each_delivery_costs_one_event_a_read() -> None:
     side = two_receivers(host_answers=True)
     from_event = len(side.events)
-    take(side, b"".join(frame(Disposition(role=True, first=number, state=Accepted())) for number in range(30)))
+    feed(side, b"".join(frame(Disposition(role=True, first=number, state=Accepted())) for number in range(30)))
     events = [(event.first_id, event.last_id) for event in side.events[from_event:] if isinstance(event, Settled)]
     assert events == [(0, 9), (10, 19), (20, 29)]
 
@@ -161,7 +161,7 @@ def test_a_receiver_that_settles_in_any_order_costs_as_little() -> None:
     side = two_receivers(host_answers=True)
     from_event, order = len(side.events), list(range(30))
     Random(3).shuffle(order)
-    take(side, b"".join(frame(Disposition(role=True, first=number, state=Accepted())) for number in order))
+    feed(side, b"".join(frame(Disposition(role=True, first=number, state=Accepted())) for number in order))
     events = [(event.first_id, event.last_id) for event in side.events[from_event:] if isinstance(event, Settled)]
     assert events == [(0, 9), (10, 19), (20, 29)]
 
@@ -170,7 +170,7 @@ def test_a_receiver_that_abandons_or_dead_letters_each_delivery_costs_as_little(
     side = two_receivers(host_answers=True)
     from_event, abandoned = len(side.events), Modified(delivery_failed=True)
     said = [abandoned] * 15 + [dead_letter("late")] * 15
-    take(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in enumerate(said)))
+    feed(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in enumerate(said)))
     events = [
         (event.first_id, event.last_id, event.outcome)
         for event in side.events[from_event:]
@@ -186,7 +186,7 @@ def test_a_receiver_that_settles_in_any_order_by_two_outcomes_costs_a_few_events
     from_event, order = len(side.events), list(range(20))
     Random(4).shuffle(order)
     said = [(number, Accepted() if number < 15 else Released()) for number in order]
-    take(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in said))
+    feed(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in said))
     events = [
         (event.first_id, event.last_id, event.outcome)
         for event in side.events[from_event:]
@@ -198,7 +198,7 @@ def test_a_receiver_that_settles_in_any_order_by_two_outcomes_costs_a_few_events
 def test_the_first_word_about_a_delivery_counts_whatever_else_is_said_in_the_read() -> None:
     side = two_receivers(host_answers=True)
     from_event, said = len(side.events), [(3, Released()), (2, Accepted()), (3, Accepted()), (4, Accepted())]
-    take(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in said))
+    feed(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in said))
     events = {event.first_id: event.outcome for event in side.events[from_event:] if isinstance(event, Settled)}
     assert events == {2: Accepted(), 3: Released(), 4: Accepted()}
 
@@ -206,7 +206,7 @@ def test_the_first_word_about_a_delivery_counts_whatever_else_is_said_in_the_rea
 def test_a_receiver_may_say_something_else_of_each_delivery() -> None:
     side = two_receivers(host_answers=True)
     from_event, said = len(side.events), [dead_letter(str(number)) for number in range(read_frames.STATES_LIMIT + 5)]
-    take(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in enumerate(said)))
+    feed(side, b"".join(frame(Disposition(role=True, first=number, state=state)) for number, state in enumerate(said)))
     events = [event for event in side.events[from_event:] if isinstance(event, Settled)]
     assert [(event.first_id, event.outcome) for event in events] == list(enumerate(said))
 
@@ -219,7 +219,7 @@ def test_a_state_that_is_none_ends_the_connection_behind_what_was_said_before_it
     from_event, abandoned = len(side.events), Modified(delivery_failed=True)
     frames = [frame(Disposition(role=True, first=number, state=abandoned)) for number in range(8)]
     frames[place] = raw(b"\x00\x53\x15" + compound(0xC0, [b"\x41", b"\x52" + bytes([place]), b"\x40", b"\x42", wrong]))
-    take(side, b"".join(frames))
+    feed(side, b"".join(frames))
     *events, last = side.events[from_event:]
     assert [(event.first_id, event.last_id) for event in events if isinstance(event, Settled)] == (
         [(0, place - 1)] if place else []
@@ -230,12 +230,12 @@ def test_a_state_that_is_none_ends_the_connection_behind_what_was_said_before_it
 def two_sessions() -> Side:
     """Three links to receivers that settle second, of two sessions: two on channel 0 and one on channel 5."""
     side = two_receivers(host_answers=True)
-    take(side, frame(BEGIN, channel=5) + frame(replace(DOWN, name="other"), channel=5))
+    feed(side, frame(BEGIN, channel=5) + frame(replace(DOWN, name="other"), channel=5))
     link = side.link("other")
     assert isinstance(link, SenderLink)
     link.answer_by_host(lambda: Rejected(error=None))
     link.accept()
-    take(side, frame(flow_of(0), channel=5))
+    feed(side, frame(flow_of(0), channel=5))
     for _ in range(40):
         link.send(b"m", settled=False)
     side.drain()
@@ -257,7 +257,7 @@ def test_dispositions_of_two_sessions_at_once_mean_what_they_mean_one_by_one(
         monkeypatch.setattr(read_frames, "collect_dispositions", kernel)
         side = two_sessions()
         begun, from_event = len(side.written), len(side.events)
-        take(side, b"".join(frames))
+        feed(side, b"".join(frames))
         reported, answered = settled_by(side, begun, from_event)
         ends = [event for event in side.events if isinstance(event, Closed | SessionEnded)]
         found.append((sorted(map(repr, reported)), sorted(map(repr, answered)), ends))
@@ -270,7 +270,7 @@ def test_receivers_of_several_sessions_that_settle_in_turns_cost_as_little() -> 
     for number in range(10):
         for channel in (0, 5):
             said.append(frame(Disposition(role=True, first=number, state=Accepted()), channel=channel))
-    take(side, b"".join(said))
+    feed(side, b"".join(said))
     events = [
         (event.link.name, event.first_id, event.last_id)
         for event in side.events[from_event:]
@@ -287,7 +287,7 @@ def test_a_channel_without_a_session_ends_the_connection_behind_what_was_said_be
         frame(Disposition(role=True, first=number, state=Accepted()), channel=3 if number == place else 5)
         for number in range(8)
     ]
-    take(side, b"".join(frames))
+    feed(side, b"".join(frames))
     *events, last = side.events[from_event:]
     assert [(event.first_id, event.last_id) for event in events if isinstance(event, Settled)] == (
         [(0, place - 1)] if place else []
@@ -315,7 +315,7 @@ def test_flows_between_dispositions_mean_what_they_mean_one_by_one(monkeypatch: 
         monkeypatch.setattr(read_frames, "collect_dispositions", kernel)
         side = two_sessions()
         begun, from_event = len(side.written), len(side.events)
-        take(side, b"".join(frames))
+        feed(side, b"".join(frames))
         reported, answered = settled_by(side, begun, from_event)
         granted = [event.link.name for event in side.events[from_event:] if isinstance(event, CreditGranted)]
         ends = [event.error for event in side.events if isinstance(event, Closed | SessionEnded)]
@@ -345,7 +345,7 @@ def test_flows_and_dispositions_of_many_links_in_turns_cost_one_call_of_the_kern
         frame(Disposition(role=True, first=number, state=Accepted())) + frame(flow_of(number // 10 % 2))
         for number in range(15)
     ]
-    take(side, b"".join(frames))
+    feed(side, b"".join(frames))
     assert calls == [(30, 1, 0, 15)]
     settled = [(each.first_id, each.last_id) for each in side.events[from_event:] if isinstance(each, Settled)]
     assert settled == [(0, 9), (10, 14)]
@@ -357,7 +357,7 @@ def test_a_flow_for_a_link_that_is_none_ends_the_session_behind_what_was_said_be
     from_event = len(side.events)
     frames = [frame(Disposition(role=True, first=number, state=Accepted())) for number in range(8)]
     frames.insert(place, frame(flow_of(7)))
-    take(side, b"".join(frames))
+    feed(side, b"".join(frames))
     *events, last = side.events[from_event:]
     assert [(event.first_id, event.last_id) for event in events if isinstance(event, Settled)] == [(0, place - 1)]
     assert isinstance(last, SessionEnded) and last.error is not None and "handle 7 " in last.error.description
@@ -368,7 +368,7 @@ def test_a_flow_for_a_link_of_another_channel_ends_its_session_before_what_is_sa
     from_event = len(side.events)
     answered = [frame(Disposition(role=True, first=number, state=Accepted()), channel=5) for number in range(6)]
     wrong = frame(flow_of(1), channel=5)  # that handle is of a link on channel 0
-    take(side, frame(flow_of(0)) + b"".join((*answered[:3], wrong, *answered[3:])))
+    feed(side, frame(flow_of(0)) + b"".join((*answered[:3], wrong, *answered[3:])))
     *events, last = side.events[from_event:]
     assert [(event.first_id, event.last_id) for event in events if isinstance(event, Settled)] == [(0, 2)]
     assert isinstance(last, SessionEnded) and last.error is not None and "handle 1 " in last.error.description
@@ -379,13 +379,13 @@ def test_dispositions_behind_our_close_are_dropped_whatever_their_channel() -> N
     side.endpoint.close(None)
     side.drain()
     begun, from_event = len(side.written), len(side.events)
-    take(side, b"".join(frame(Disposition(role=True, first=0, state=Accepted()), channel=at) for at in (0, 3, 5)))
+    feed(side, b"".join(frame(Disposition(role=True, first=0, state=Accepted()), channel=at) for at in (0, 3, 5)))
     assert (side.events[from_event:], side.written[begun:]) == ([], b"")
 
 
 def test_a_disposition_that_ends_before_it_begins_ends_the_session_behind_those_before_it() -> None:
     side = two_receivers(host_answers=True)
-    take(
+    feed(
         side,
         frame(Disposition(role=True, first=0, state=Accepted()))
         + frame(Disposition(role=True, first=2, last=1, state=Accepted()))
@@ -398,7 +398,7 @@ def test_a_disposition_that_ends_before_it_begins_ends_the_session_behind_those_
 @pytest.mark.parametrize("channel", [5, 70])
 def test_dispositions_on_a_channel_without_a_session_end_the_connection(channel: int) -> None:
     side = served()
-    take(side, frame(Disposition(role=True, first=0, state=Accepted()), channel=channel))
+    feed(side, frame(Disposition(role=True, first=0, state=Accepted()), channel=channel))
     assert side.endpoint.is_closed
 
 
@@ -410,13 +410,13 @@ def test_dispositions_that_come_when_the_session_or_the_connection_was_ended_her
         else:
             side.endpoint.close()
         from_event = len(side.events)
-        take(side, frame(Disposition(role=True, first=0, state=Accepted())))
+        feed(side, frame(Disposition(role=True, first=0, state=Accepted())))
         assert not side.endpoint.is_closed and side.events[from_event:] == []
 
 
 def test_a_disposition_before_open_is_named_in_the_error() -> None:
     side = Side(Endpoint(Role.SERVER, replace(EndpointSettings("server"), sasl=False), now_ms=0), accepts=False)
-    take(side, AMQP_HEADER + frame(Disposition(role=True, first=0, state=Accepted())))
+    feed(side, AMQP_HEADER + frame(Disposition(role=True, first=0, state=Accepted())))
     (closed,) = side.events
     assert isinstance(closed, Closed) and closed.error is not None
     assert closed.error.description.startswith("disposition came before open")

@@ -24,7 +24,7 @@ from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import begin_batch, seal_batch
 from hubweir.testing.endpoint_pair import Delivered, EndpointPair, Side
 from hubweir.testing.frames import BEGIN, RECEIVE_LINK, frame, written
-from hubweir.testing.served import served, take
+from hubweir.testing.served import feed, served
 
 DOWN = replace(RECEIVE_LINK, handle=0)
 
@@ -76,11 +76,11 @@ def test_nothing_can_be_sent_without_credit_or_without_a_link() -> None:
     assert (link.credit, link.sendable) == (0, 0)
     with pytest.raises(NotSendable, match="down"):
         link.send(b"x")
-    take(side, flow(1))
+    feed(side, flow(1))
     assert side.events[-1] == CreditGranted(link)
     link.send(b"x")
     assert link.sendable == 0
-    take(side, flow(5, seen=1, frames=2) + frame(Detach(handle=0, closed=True)))
+    feed(side, flow(5, seen=1, frames=2) + frame(Detach(handle=0, closed=True)))
     assert link.sendable == 0
     with pytest.raises(NotSendable):
         link.send(b"x")
@@ -88,7 +88,7 @@ def test_nothing_can_be_sent_without_credit_or_without_a_link() -> None:
 
 def test_credit_that_came_before_the_answer_is_there_after_it() -> None:
     side = served(attach=DOWN, accepts=False)
-    take(side, flow(3))
+    feed(side, flow(3))
     link = down(side)
     assert link.sendable == 0
     link.accept(initial_delivery_count=0)
@@ -98,7 +98,7 @@ def test_credit_that_came_before_the_answer_is_there_after_it() -> None:
 @pytest.mark.parametrize("size", [0, 1, 470, 471, 472, 473, 5_000])
 def test_a_delivery_is_cut_to_the_peers_frames(size: int) -> None:
     side = served(attach=DOWN, peer=replace(served().endpoint.remote_open, max_frame_size=512))
-    take(side, flow(2))
+    feed(side, flow(2))
     delivery_id = down(side).send(bytes(size), message_format=9)
     data = side.drain()
     parts = transfers(data)
@@ -115,7 +115,7 @@ def test_a_delivery_is_cut_to_the_peers_frames(size: int) -> None:
 
 def test_ids_are_the_sessions_and_wrap() -> None:
     side = served(attach=DOWN)
-    take(side, flow(3))
+    feed(side, flow(3))
     link = down(side)
     link.session.next_delivery_id = 2**32 - 1
     assert [link.send(b"") for _ in range(3)] == [2**32 - 1, 0, 1]
@@ -123,41 +123,41 @@ def test_ids_are_the_sessions_and_wrap() -> None:
 
 def test_frames_beyond_the_window_wait_for_a_flow_and_keep_their_order() -> None:
     side = served(attach=DOWN, begin=replace(BEGIN, incoming_window=2))
-    take(side, flow(10, window=2))
+    feed(side, flow(10, window=2))
     link = down(side)
     link.send(b"a" * 150_000)
     link.send(b"b")
     assert len(transfers(side.drain())) == 2
     assert (bool(link.session.held), link.sendable) == (True, 0)
-    take(side, flow(10, seen=0, window=2, frames=3))
+    feed(side, flow(10, seen=0, window=2, frames=3))
     assert not link.session.held
     assert len(transfers(side.written)) == 4
     assert side.events[-1] == CreditGranted(link)
-    take(side, flow(10, seen=2, window=2, frames=5))
+    feed(side, flow(10, seen=2, window=2, frames=5))
     assert link.sendable == 10
 
 
 def test_frames_held_back_go_with_their_link() -> None:
     side = served(attach=DOWN, begin=replace(BEGIN, incoming_window=1))
-    take(side, flow(1, window=1))
+    feed(side, flow(1, window=1))
     down(side).send(b"a" * 150_000)
     side.drain()
     down(side).detach()
     begun = len(side.written)
-    take(side, flow(1, window=100, frames=2))
+    feed(side, flow(1, window=100, frames=2))
     assert transfers(side.written[begun:]) == []
 
 
 def test_a_run_is_written_as_far_as_credit_goes() -> None:
     run = a_run(*(b"event %d" % number for number in range(10)))
     side = served(attach=DOWN)
-    take(side, flow(4))
+    feed(side, flow(4))
     link = down(side)
     first = link.send_run(run, RunCursor(), max_events=100, max_bytes=1 << 20)
     assert (first.events, first.first_id, link.credit) == (4, 0, 0)
     assert first.bytes == len(side.drain())
     assert link.send_run(run, first.cursor, max_events=100, max_bytes=1 << 20).events == 0
-    take(side, flow(100, seen=4, frames=5))
+    feed(side, flow(100, seen=4, frames=5))
     second = link.send_run(run, first.cursor, max_events=2, max_bytes=1 << 20)
     third = link.send_run(run, second.cursor, max_events=100, max_bytes=1 << 20)
     assert (second.events, third.events, third.first_id) == (2, 4, 6)
@@ -191,16 +191,16 @@ def test_a_run_arrives_as_it_was_sent() -> None:
 def test_a_run_stops_at_the_window_and_an_event_larger_than_it_is_held_back() -> None:
     run = a_run(b"small", b"small", b"x" * 200_000, b"last")
     side = served(attach=DOWN, begin=replace(BEGIN, incoming_window=2))
-    take(side, flow(10, window=2))
+    feed(side, flow(10, window=2))
     link = down(side)
     first = link.send_run(run, RunCursor(), max_events=10, max_bytes=1 << 20)
     assert (first.events, len(transfers(side.drain()))) == (2, 2)
-    take(side, flow(8, seen=2, window=2, frames=3))
+    feed(side, flow(8, seen=2, window=2, frames=3))
     second = link.send_run(run, first.cursor, max_events=10, max_bytes=1 << 20)
     assert (second.events, len(transfers(side.drain())), bool(link.session.held)) == (1, 2, True)
     assert link.send_run(run, second.cursor, max_events=10, max_bytes=1 << 20).events == 0
     begun = len(side.written)
-    take(side, flow(7, seen=3, window=50, frames=5))
+    feed(side, flow(7, seen=3, window=50, frames=5))
     assert len(transfers(side.written[begun:])) == 2
     assert link.send_run(run, second.cursor, max_events=10, max_bytes=1 << 20).events == 1
     assert [part.more for part in transfers(side.written)][2:] == [True, True, True, False]
@@ -209,7 +209,7 @@ def test_a_run_stops_at_the_window_and_an_event_larger_than_it_is_held_back() ->
 def test_the_byte_budget_bounds_a_run_but_never_below_one_event() -> None:
     run = a_run(*(b"x" * 1_000 for _ in range(10)))
     side = served(attach=DOWN)
-    take(side, flow(10))
+    feed(side, flow(10))
     assert down(side).send_run(run, RunCursor(), max_events=10, max_bytes=3_500).events == 3
     assert down(side).send_run(run, RunCursor(), max_events=10, max_bytes=1).events == 1
 
@@ -217,7 +217,7 @@ def test_the_byte_budget_bounds_a_run_but_never_below_one_event() -> None:
 def test_a_credit_of_batches_is_a_delivery_however_many_events_it_holds() -> None:
     run = a_run(*(b"x" * 1_000 for _ in range(200)))
     side = served(attach=DOWN)
-    take(side, flow(3))
+    feed(side, flow(3))
     link = down(side)
     first = link.send_batches(run, RunCursor(), max_events=10, max_bytes=1 << 20)
     assert (first.events, first.first_id, link.credit) == (10, 0, 2)
@@ -230,7 +230,7 @@ def test_a_credit_of_batches_is_a_delivery_however_many_events_it_holds() -> Non
         (2, STORED_FORMAT),
     ]
     assert link.send_batches(run, second.cursor, max_events=1_000, max_bytes=1 << 20).events == 0
-    take(side, flow(9, seen=3, frames=4))
+    feed(side, flow(9, seen=3, frames=4))
     assert link.send_batches(run, second.cursor, max_events=0, max_bytes=1 << 20).events == 0
     third = link.send_batches(run, second.cursor, max_events=1_000, max_bytes=1 << 20)
     assert (first.events + second.events + third.events, third.cursor.batch_at) == (200, len(run))
@@ -239,31 +239,31 @@ def test_a_credit_of_batches_is_a_delivery_however_many_events_it_holds() -> Non
 def test_batches_stop_at_the_window_and_an_event_larger_than_it_is_held_back() -> None:
     run = a_run(b"x" * 200_000, b"last")
     side = served(attach=DOWN, begin=replace(BEGIN, incoming_window=2))
-    take(side, flow(10, window=2))
+    feed(side, flow(10, window=2))
     link = down(side)
     first = link.send_batches(run, RunCursor(), max_events=10, max_bytes=1 << 20)
     assert (first.events, len(transfers(side.drain())), bool(link.session.held)) == (1, 2, True)
     assert link.send_batches(run, first.cursor, max_events=10, max_bytes=1 << 20).events == 0
     begun = len(side.written)
-    take(side, flow(9, seen=1, window=50, frames=3))
+    feed(side, flow(9, seen=1, window=50, frames=3))
     assert len(transfers(side.written[begun:])) == 2
     assert link.send_batches(run, first.cursor, max_events=10, max_bytes=1 << 20).events == 1
 
 
 def test_batches_for_a_second_settler_wait_for_it() -> None:
     side = served(attach=replace(DOWN, rcv_settle_mode=1))
-    take(side, flow(10))
+    feed(side, flow(10))
     link = down(side)
     link.send_batches(a_run(b"one", b"two"), RunCursor(), max_events=2, max_bytes=1 << 20)
     assert [part.settled for part in transfers(side.drain())] == [False]
     assert link.unsettled_count == 1
-    take(side, frame(Disposition(role=True, first=0, settled=True, state=Accepted())))
+    feed(side, frame(Disposition(role=True, first=0, settled=True, state=Accepted())))
     assert link.unsettled_count == 0
 
 
 def test_drain_advances_the_count_and_answers_with_no_credit() -> None:
     side = served(attach=DOWN)
-    take(side, flow(10, drain=True))
+    feed(side, flow(10, drain=True))
     link = down(side)
     assert link.drain
     link.send(b"x")
@@ -279,9 +279,9 @@ def test_drain_advances_the_count_and_answers_with_no_credit() -> None:
 def test_echo_is_answered_with_a_flow_of_the_link_or_of_the_session() -> None:
     side = served(attach=DOWN)
     begun = len(side.written)
-    take(side, flow(10, echo=True))
+    feed(side, flow(10, echo=True))
     session_only = Flow(next_incoming_id=1, incoming_window=9, next_outgoing_id=0, outgoing_window=9, echo=True)
-    take(side, frame(session_only))
+    feed(side, frame(session_only))
     first, second = (performative for _, performative in written(side.written[begun:]))
     assert isinstance(first, Flow) and isinstance(second, Flow)
     assert (first.handle, first.link_credit, first.delivery_count) == (0, 10, 0)
@@ -294,7 +294,7 @@ def test_echo_is_answered_with_a_flow_of_the_link_or_of_the_session() -> None:
 def test_only_a_receiver_that_settles_second_gets_unsettled_deliveries(snd: int, rcv: int, presettled: bool) -> None:
     side = served(attach=replace(DOWN, snd_settle_mode=snd, rcv_settle_mode=rcv))
     assert down(side).presettled is presettled
-    take(side, flow(2))
+    feed(side, flow(2))
     down(side).send_run(a_run(b"e"), RunCursor(), max_events=1, max_bytes=1 << 20)
     assert [part.settled for part in transfers(side.drain())] == [presettled]
     assert down(side).unsettled_count == (0 if presettled else 1)
@@ -302,20 +302,20 @@ def test_only_a_receiver_that_settles_second_gets_unsettled_deliveries(snd: int,
 
 def test_a_second_settler_is_answered_for_what_it_settles_and_not_before() -> None:
     side = served(attach=replace(DOWN, rcv_settle_mode=1))
-    take(side, flow(10))
+    feed(side, flow(10))
     link = down(side)
     link.send_run(a_run(*(b"e",) * 5), RunCursor(), max_events=5, max_bytes=1 << 20)
     side.drain()
     begun = len(side.written)
     progress = Received(section_number=0, section_offset=1)
-    take(side, frame(Disposition(role=True, first=0, last=4, state=progress)) + frame(Disposition(role=True, first=0)))
+    feed(side, frame(Disposition(role=True, first=0, last=4, state=progress)) + frame(Disposition(role=True, first=0)))
     assert written(side.written[begun:]) == []
-    take(side, frame(Disposition(role=True, first=1, last=2, state=Accepted())))
+    feed(side, frame(Disposition(role=True, first=1, last=2, state=Accepted())))
     assert [performative for _, performative in written(side.written[begun:])] == [
         Disposition(role=False, first=1, last=2, settled=True, state=Accepted())
     ]
     assert side.events[-1] == Settled(link, 1, 2, Accepted(), False)
-    take(side, frame(Disposition(role=True, first=0, last=9, settled=True, state=Released())))
+    feed(side, frame(Disposition(role=True, first=0, last=9, settled=True, state=Released())))
     assert side.said[-2:] == [
         ("settled", "down", 0, 0, Released(), True),
         ("settled", "down", 3, 4, Released(), True),
@@ -325,12 +325,12 @@ def test_a_second_settler_is_answered_for_what_it_settles_and_not_before() -> No
 
 def test_unsettled_deliveries_reserve_no_more_than_the_limit() -> None:
     side = served(attach=replace(DOWN, rcv_settle_mode=1), settings=EndpointSettings("server", max_unsettled=3))
-    take(side, flow(100))
+    feed(side, flow(100))
     link = down(side)
     assert link.sendable == 3
     link.send_run(a_run(*(b"e",) * 9), RunCursor(), max_events=9, max_bytes=1 << 20)
     assert (link.unsettled_count, link.unsettled_room, link.sendable) == (3, 0, 0)
-    take(side, frame(Disposition(role=True, first=0, last=1, settled=True)))
+    feed(side, frame(Disposition(role=True, first=0, last=1, settled=True)))
     assert side.events[-1] == Settled(link, 0, 1, None, True)
     assert (link.unsettled_room, link.sendable) == (2, 2)
 
@@ -338,10 +338,10 @@ def test_unsettled_deliveries_reserve_no_more_than_the_limit() -> None:
 @pytest.mark.parametrize("outcome", [None, Received(section_number=0, section_offset=0)])
 def test_a_disposition_without_an_outcome_makes_no_room(outcome: Received | None) -> None:
     side = served(attach=replace(DOWN, rcv_settle_mode=1), settings=EndpointSettings("server", max_unsettled=3))
-    take(side, flow(100))
+    feed(side, flow(100))
     link = down(side)
     link.send_run(a_run(*(b"e",) * 9), RunCursor(), max_events=9, max_bytes=1 << 20)
-    take(side, frame(Disposition(role=True, first=0, last=1, settled=False, state=outcome)))
+    feed(side, frame(Disposition(role=True, first=0, last=1, settled=False, state=outcome)))
     assert link.sendable == 0
     assert not any(isinstance(each, Settled) for each in side.events)
 
@@ -380,23 +380,23 @@ def test_messages_go_out_as_far_as_credit_goes_and_are_unsettled_until_the_peer_
     rows = message_rows(run, 5)
     nothing = link.send_messages(run, rows, 0, id_prefix=b"0" * 16, settled=False, max_bytes=1 << 20)
     assert (nothing.events, link.unsettled_count) == (0, 0)
-    take(side, flow(3))
+    feed(side, flow(3))
     first = link.send_messages(run, rows, 1, id_prefix=b"0" * 16, settled=False, max_bytes=1 << 20)
     assert (first.events, first.first_id, link.unsettled_count, link.credit) == (3, 0, 3, 0)
     sent = transfers(side.drain())
     assert [(part.delivery_id, part.settled) for part in sent] == [(0, False), (1, False), (2, False)]
     assert [bytes(part.delivery_tag or b"")[-1] for part in sent] == [2, 3, 4]
-    take(side, frame(Disposition(role=True, first=0, last=2, settled=True, state=Accepted())) + flow(9, seen=3))
+    feed(side, frame(Disposition(role=True, first=0, last=2, settled=True, state=Accepted())) + flow(9, seen=3))
     last = link.send_messages(run, rows, 4, id_prefix=b"0" * 16, settled=True, max_bytes=1 << 20)
     assert (last.events, last.first_id, link.unsettled_count) == (1, 3, 0)
 
 
 def test_a_message_larger_than_the_window_is_held_back_until_it_opens() -> None:
     side = served(attach=DOWN, begin=replace(BEGIN, incoming_window=2))
-    take(side, flow(10, window=2))
+    feed(side, flow(10, window=2))
     run = a_run(b"x" * 200_000, b"last")
     first = down(side).send_messages(run, message_rows(run, 2), 0, id_prefix=b"0" * 16, settled=True, max_bytes=1 << 20)
     assert (first.events, len(transfers(side.drain())), bool(down(side).session.held)) == (1, 2, True)
     begun = len(side.written)
-    take(side, flow(9, seen=1, window=50, frames=3))
+    feed(side, flow(9, seen=1, window=50, frames=3))
     assert len(transfers(side.written[begun:])) == 2

@@ -13,14 +13,14 @@ from hubweir.amqp.transport.session_states import SessionState
 from hubweir.amqp.types.values import Symbol
 from hubweir.testing.endpoint_pair import EndpointPair
 from hubweir.testing.frames import BEGIN, OPEN, RECEIVE_LINK, SEND_LINK, frame, transfer, written
-from hubweir.testing.served import served, take
+from hubweir.testing.served import feed, served
 
 ERROR = AmqpError(condition="amqp:not-found", description="there is no such thing")
 
 
 def test_begin_is_answered_on_the_same_number_where_it_is_free() -> None:
     side = served(links=0)
-    take(side, frame(BEGIN, channel=7))
+    feed(side, frame(BEGIN, channel=7))
     channel, begin = written(side.written)[-1]
     assert channel == 7
     assert begin == Begin(
@@ -31,18 +31,18 @@ def test_begin_is_answered_on_the_same_number_where_it_is_free() -> None:
 def test_hundreds_of_sessions_one_after_another_and_ten_at_once() -> None:
     side = served(links=0)
     for _ in range(300):
-        take(side, frame(BEGIN, channel=1) + frame(End(), channel=1))
+        feed(side, frame(BEGIN, channel=1) + frame(End(), channel=1))
     for channel in range(1, 11):
-        take(side, frame(BEGIN, channel=channel))
+        feed(side, frame(BEGIN, channel=channel))
     assert len(side.endpoint.sessions) == 11
     assert sum(isinstance(event, SessionEnded) for event in side.events) == 300
 
 
 def test_a_peer_with_a_small_channel_max_gets_answers_it_can_take() -> None:
     side = served(links=0, peer=replace(OPEN, channel_max=1))
-    take(side, frame(BEGIN, channel=900))
+    feed(side, frame(BEGIN, channel=900))
     assert written(side.written)[-1][0] == 1
-    take(side, frame(BEGIN, channel=901))
+    feed(side, frame(BEGIN, channel=901))
     assert side.endpoint.is_closed
 
 
@@ -50,14 +50,14 @@ def test_a_window_overrun_ends_nothing_and_a_flow_comes_within_half_of_it() -> N
     side = served(settings=EndpointSettings("server", incoming_window=10))
     begun = len(side.written)
     for number in range(4):
-        take(side, transfer(number, settled=True))
+        feed(side, transfer(number, settled=True))
     assert written(side.written[begun:]) == []
-    take(side, transfer(4, settled=True))
+    feed(side, transfer(4, settled=True))
     ((_, flow),) = written(side.written[begun:])
     assert isinstance(flow, Flow)
     assert (flow.handle, flow.next_incoming_id, flow.incoming_window) == (None, 5, 10)
     begun = len(side.written)
-    take(side, b"".join(transfer(5 + number, settled=True) for number in range(200)))
+    feed(side, b"".join(transfer(5 + number, settled=True) for number in range(200)))
     *before, (_, flow) = written(side.written[begun:])
     assert isinstance(flow, Flow) and flow.next_incoming_id == 205
     assert len(before) <= 1, "a flow for each stretch that was read at once, not for each delivery"
@@ -66,11 +66,11 @@ def test_a_window_overrun_ends_nothing_and_a_flow_comes_within_half_of_it() -> N
 
 def test_a_grant_of_credit_tells_the_window_too() -> None:
     side = served(settings=EndpointSettings("server", incoming_window=10))
-    take(side, b"".join(transfer(number, settled=True) for number in range(4)))
+    feed(side, b"".join(transfer(number, settled=True) for number in range(4)))
     side.link("up").grant(5)
     begun = len(side.written)
     side.drain()
-    take(side, transfer(4, settled=True))
+    feed(side, transfer(4, settled=True))
     ((_, flow),) = written(side.written[begun:])
     assert isinstance(flow, Flow) and flow.next_incoming_id == 4
 
@@ -102,8 +102,8 @@ def test_a_refused_attach_is_an_attach_without_termini_then_a_detach() -> None:
         assert (answer.name, answer.role, answer.source, answer.target) == (attach.name, not attach.role, None, None)
         assert (answer.initial_delivery_count is None) == answer.role
         assert detach == Detach(handle=answer.handle, closed=True, error=ERROR)
-        take(side, transfer(0) if not attach.role else b"")
-        take(side, frame(Detach(handle=0, closed=True)))
+        feed(side, transfer(0) if not attach.role else b"")
+        feed(side, frame(Detach(handle=0, closed=True)))
         assert side.endpoint.sessions[0].links == []
         assert not isinstance(side.events[-1], LinkDetached), "the host refused it: there is nothing to tell"
 
@@ -129,7 +129,7 @@ def test_a_client_hears_of_a_refusal_with_its_reason() -> None:
 
 def test_detach_is_answered_closed_and_without_an_error() -> None:
     side = served()
-    take(side, frame(Detach(handle=0, closed=False, error=ERROR)))
+    feed(side, frame(Detach(handle=0, closed=False, error=ERROR)))
     assert written(side.written)[-1][1] == Detach(handle=0, closed=True)
     assert side.said[-1] == ("detached", "up", ERROR, False)
 
@@ -138,7 +138,7 @@ def test_a_peer_that_gives_up_before_the_answer_gets_a_whole_one() -> None:
     side = served(accepts=False)
     link = side.link("up")
     begun = len(side.written)
-    take(side, frame(Detach(handle=0, closed=True)))
+    feed(side, frame(Detach(handle=0, closed=True)))
     assert [type(performative) for _, performative in written(side.written[begun:])] == [Attach, Detach]
     link.accept()
     link.refuse(ERROR)
@@ -149,9 +149,9 @@ def test_links_of_one_name_stand_side_by_side() -> None:
     side = served(links=0)
     for channel in (0, 1):
         if channel:
-            take(side, frame(BEGIN, channel=channel))
+            feed(side, frame(BEGIN, channel=channel))
         for handle in (0, 1):
-            take(side, frame(replace(SEND_LINK, handle=handle), channel=channel))
+            feed(side, frame(replace(SEND_LINK, handle=handle), channel=channel))
     links = [event.link for event in side.events if isinstance(event, LinkAttached)]
     assert [link.is_attached for link in links] == [True] * 4
 
@@ -159,7 +159,7 @@ def test_links_of_one_name_stand_side_by_side() -> None:
 def test_the_end_of_a_session_takes_its_links_along() -> None:
     side = served()
     link = side.link("up")
-    take(side, transfer(0) + frame(End(error=ERROR)))
+    feed(side, transfer(0) + frame(End(error=ERROR)))
     assert side.said[-1] == ("ended", 0, ERROR)
     assert written(side.written)[-1] == (0, End())
     assert not link.is_attached and side.endpoint.sessions == []
@@ -173,10 +173,10 @@ def test_an_end_of_the_host_is_reported_when_it_is_answered() -> None:
     session = side.endpoint.sessions[0]
     session.end(ERROR)
     session.end()
-    take(side, transfer(0))
+    feed(side, transfer(0))
     assert side.deliveries() == []
     assert [performative for _, performative in written(side.written)][-1] == End(error=ERROR)
-    take(side, frame(End()))
+    feed(side, frame(End()))
     assert side.said[-1] == ("ended", 0, None)
     assert session.state is SessionState.ENDED
 
@@ -241,7 +241,7 @@ def test_a_client_takes_no_links() -> None:
 def test_transfers_of_a_mixed_session_keep_their_links() -> None:
     side = served(links=2)
     begun = frame(Transfer(handle=0, delivery_id=0, delivery_tag=b"a", message_format=0, more=True), b"first ")
-    take(side, begun + transfer(1, b"other", handle=1) + frame(Transfer(handle=0), b"second"))
+    feed(side, begun + transfer(1, b"other", handle=1) + frame(Transfer(handle=0), b"second"))
     assert [(entry.link_name, entry.payload) for entry in side.deliveries()] == [
         ("up1", b"other"),
         ("up0", b"first second"),

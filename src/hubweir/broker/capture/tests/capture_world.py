@@ -54,8 +54,8 @@ def envelope(bodies: list[bytes]) -> bytearray:
     messages = [encode_message(Message(body=DataBody((body,)))) for body in bodies]
     data = b"".join(b"\x00\x53\x75\xb0" + len(message).to_bytes(4, "big") + message for message in messages)
     run = OpenRun()
-    run.add(data, array("q", [0, 0, len(data), 0, BATCH_FORMAT]), 0, 1)
-    return run.take()
+    run.add_deliveries(data, array("q", [0, 0, len(data), 0, BATCH_FORMAT]), 0, 1)
+    return run.take_run()
 
 
 class CaptureWorld:

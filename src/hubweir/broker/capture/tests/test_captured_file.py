@@ -43,7 +43,7 @@ def test_events_below_the_end_are_in_it_and_counted() -> None:
     files, places, file = made(end=2)
     run = envelope([b"one", b"two", b"three"])
     complete_run(run, LogEnd(), nonce=1, enqueued_time_ms=1, durable_upto=0, writer_epoch=1)
-    file.add(places, Run(bytes(run), 0, 3))
+    file.add_events(places, Run(bytes(run), 0, 3))
     assert file.archive is None, "nothing is begun before a block is full"
     assert finished(files, places, file) == [b"one", b"two"]
     assert file.blocks.events == 2

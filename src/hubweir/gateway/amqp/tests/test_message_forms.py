@@ -119,11 +119,11 @@ def test_modes_sessions_and_states() -> None:
 def test_messages_are_whole_and_a_locked_one_has_its_token() -> None:
     run = OpenRun(names_keys=False)
     payload = encode_message(Message(body=DataBody((b"body",))))
-    run.add(payload, array("q", (0, 0, len(payload), 0, 0)), 0, 1)
+    run.add_deliveries(payload, array("q", (0, 0, len(payload), 0, 0)), 0, 1)
     lock, check = (int.from_bytes(half, "big") for half in (TOKEN.bytes[:8], TOKEN.bytes[8:]))
     locked = [HEADER_SIZE, 3, 5, 60_000, 0, 1, lock, check, -1, -1, -1, -1, 3]
     free = [HEADER_SIZE, 4, 5, -1, 0, 0, 0, 0, -1, -1, -1, -1, 4]
-    stored, rows = bytes(run.take()), array("q", locked + free)
+    stored, rows = bytes(run.take_run()), array("q", locked + free)
     first, second = message_maps(stored, rows, b"0" * 16, with_tokens=True)
     assert first["lock-token"] == TOKEN and "lock-token" not in second
     message = first["message"]

@@ -12,7 +12,7 @@ def tokens(first: int, count: int) -> bytes:
 
 
 def taken(sent: SentTokens, first_id: int, last_id: int) -> bytes:
-    return b"".join(each.tokens for each in sent.take(first_id, last_id))
+    return b"".join(each.tokens for each in sent.take_ranges(first_id, last_id))
 
 
 def test_a_range_is_the_tokens_of_its_ids_in_order() -> None:
@@ -32,7 +32,7 @@ def test_ids_wrap_where_serial_numbers_do(first: int) -> None:
     sent = SentTokens()
     sent.add(first, tokens(1, 4))
     sent.add((first + 4) % 2**32, tokens(5, 4))
-    [second] = sent.take((first + 7) % 2**32, (first + 7) % 2**32)
+    [second] = sent.take_ranges((first + 7) % 2**32, (first + 7) % 2**32)
     assert (second.first_id, second.last_id, second.tokens) == ((first + 7) % 2**32, (first + 7) % 2**32, tokens(8, 1))
     assert taken(sent, (first + 2) % 2**32, (first + 5) % 2**32) == tokens(3, 4)
     assert taken(sent, first, (first + 1) % 2**32) == tokens(1, 2)
@@ -43,7 +43,7 @@ def test_a_stretch_goes_when_its_last_delivery_is_settled_and_other_links_ids_li
     sent = SentTokens()
     sent.add(5, tokens(1, 1))
     sent.add(9, tokens(2, 1))  # 6 to 8 are another link's
-    assert sent.take(5, 9) == [SentRange(5, 5, tokens(1, 1)), SentRange(9, 9, tokens(2, 1))]
+    assert sent.take_ranges(5, 9) == [SentRange(5, 5, tokens(1, 1)), SentRange(9, 9, tokens(2, 1))]
     assert len(sent) == 0
     assert taken(sent, 5, 9) == b""
     sent.add(20, b"")

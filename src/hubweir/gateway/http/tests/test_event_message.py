@@ -39,5 +39,5 @@ def test_the_ingest_kernel_takes_what_is_made_here() -> None:
     run = OpenRun()
     for is_batch in (False, True):
         made = publication([PostedEvent(b"x", {"a": None})], key="k", is_batch=is_batch)
-        added = run.add(made.data, made.rows(), 0, 1)
+        added = run.add_deliveries(made.data, made.rows(), 0, 1)
         assert (added.status, added.events) == (AddStatus.DONE, 1)

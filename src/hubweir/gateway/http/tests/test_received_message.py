@@ -49,8 +49,8 @@ def response(message: Message | bytes, columns: dict[int, int] | None = None) ->
     """The answer that brings the message, stored as it came and locked. columns: of its row, where they are others."""
     data = message if isinstance(message, bytes) else encode_message(message)
     run, made = OpenRun(names_keys=False), Publication(data, 0)
-    assert run.add(made.data, made.rows(), 0, 1).events == 1
-    stored = bytes(run.take())
+    assert run.add_deliveries(made.data, made.rows(), 0, 1).events == 1
+    stored = bytes(run.take_run())
     row = array("q", bytes(8 * MESSAGE_WIDTH))
     for place in (Q_TTL_MS, Q_EXPIRES_MS, Q_ENQUEUE_NUMBER, Q_PARTITION):
         row[place] = -1

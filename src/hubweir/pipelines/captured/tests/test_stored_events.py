@@ -37,7 +37,7 @@ def run() -> EventRun:
 
 def records(run: EventRun, count: int) -> list[dict[str, object]]:
     writer = BlockWriter(SYNC)
-    out = [*writer.add(stored_events(run, count), 0, count), *writer.flush()]
+    out = [*writer.add_events(stored_events(run, count), 0, count), *writer.flush()]
     assert writer.unsound == []
     return list(fastavro.reader(io.BytesIO(b"".join([header(SYNC), *map(bytes, out)]))))  # type: ignore[arg-type]
 
