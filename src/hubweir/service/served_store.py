@@ -58,6 +58,8 @@ class ServedStore:
         self._retry: Timer | None = None
         self._retry_ms = FIRST_RETRY_MS
         self._is_stopped = self._is_kept_away = False
+        self._closing = 0  # brokers that were taken away and have not stopped; two when a disk was replaced meanwhile
+        self._on_free: list[Callable[[], None]] = []
 
     @property
     def is_up(self) -> bool:
@@ -73,12 +75,12 @@ class ServedStore:
         self._env.offload(Lane.MAINTENANCE, self._look, self._looked)
 
     def stop(self, on_done: Callable[[], None]) -> None:
-        """Look no more, and stop its broker. on_done: once."""
+        """Look no more, and stop its broker. on_done: once, when its folder is free."""
         self._is_stopped = True
         if self._retry is not None:
             self._retry.cancel()
         if self.broker is None:
-            on_done()
+            self._when_free(on_done)
         else:
             self.broker.stop(on_done)
 
@@ -94,10 +96,10 @@ class ServedStore:
         self.problem = StoreTakenAway(f"{store_folder(self.index)} was taken away, and is not brought back yet")
         self._alarms.begin(STORE_AWAY, self._about, str(self.problem))
         self._tell()
-        if broker is None:
-            on_done()
-        else:
-            broker.stop(on_done)
+        if broker is not None:
+            self._closing += 1
+            broker.stop(self._closed)
+        self._when_free(on_done)
 
     def bring_back(self) -> None:
         """Open a store that was taken away; nothing when it was not."""
@@ -158,6 +160,21 @@ class ServedStore:
         self._retry = self._env.call_later(self._retry_ms, self.start)
         self._retry_ms = min(2 * self._retry_ms, LAST_RETRY_MS)
         self._tell()
+
+    def _when_free(self, on_done: Callable[[], None]) -> None:
+        """Call it once no broker that was taken away holds the folder: at once, or when the last has stopped."""
+        if self._closing:
+            self._on_free.append(on_done)
+        else:
+            on_done()
+
+    def _closed(self) -> None:
+        self._closing -= 1
+        if self._closing:
+            return
+        waits, self._on_free = self._on_free, []
+        for on_done in waits:
+            on_done()
 
     def _tell(self) -> None:
         for listener in self._on_change:

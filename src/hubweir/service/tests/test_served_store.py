@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from hubweir.alarms import STORE_AWAY, Alarms
@@ -46,6 +48,11 @@ class Watched:
         self.store.take_away(lambda: done.append(None))
         self.env.run_for(1_000)
         assert done == [None], "its folder is free"
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether a broker holds its folder."""
+        return FOLDER in self.files.locks
 
     def text(self) -> str | None:
         """Of the alarm that it is away; None: it does not stand."""
@@ -99,6 +106,37 @@ def test_nobody_looks_at_a_store_that_is_taken_away_until_it_is_brought_back(wat
     watched.store.bring_back()
     watched.env.run_for(1_000)
     assert len(watched.looks) == looks + 1 and isinstance(watched.store.problem, StoreMissing)
+
+
+def test_whoever_takes_a_store_away_again_or_ends_the_process_waits_until_its_folder_is_free(watched: Watched) -> None:
+    """The threads of its disk end behind the stop: what the broker still writes would never be answered."""
+    store = served(watched).store
+    told: list[tuple[str, bool]] = []
+
+    def tells(who: str) -> Callable[[], None]:
+        return lambda: told.append((who, watched.is_locked))
+
+    store.take_away(tells("away"))
+    store.take_away(tells("away again"))
+    store.stop(tells("stop"))
+    assert told == [] and watched.is_locked
+    watched.env.run_for(1_000)
+    assert told == [("away", False), ("away again", False), ("stop", False)]
+    store.take_away(tells("late"))
+    assert told[3:] == [("late", False)]
+
+
+def test_a_store_that_is_brought_back_while_its_broker_stops_is_opened_behind_it(watched: Watched) -> None:
+    store = served(watched).store
+    store.take_away(lambda: None)
+    store.bring_back()
+    watched.env.run_for(10_000)
+    assert store.is_up
+    done: list[bool] = []
+    store.stop(lambda: done.append(watched.is_locked))
+    assert done == []
+    watched.env.run_for(1_000)
+    assert done == [False]
 
 
 def test_a_look_that_was_under_way_opens_no_store_that_is_taken_away(watched: Watched) -> None:
