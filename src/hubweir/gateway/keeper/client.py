@@ -22,10 +22,10 @@ from hubweir.broker.commands.keeper import (
     TellUses,
     UsesWanted,
 )
-from hubweir.broker.commands.process import Refusal
 from hubweir.env import Env, Timer
-from hubweir.errors import TIMED_OUT, HubweirError
+from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import BrokerClient, error_of
+from hubweir.gateway.keeper.answer_limit import answered_within
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.namespace.followed_catalog import FollowedCatalog
 from hubweir.namespace.tiers import Profile
@@ -101,16 +101,7 @@ class KeeperClient:
         """Ask the keeper for a change. As `submit`; after CHANGE_LIMIT_MS without an answer nobody knows what became of
         it, and what the keeper says then is for nobody.
         """
-        waits = [on_answer]
-
-        def answered(answer: Answer) -> None:
-            timer.cancel()
-            if waits:
-                waits.pop()(answer)
-
-        silent = Refusal(TIMED_OUT, f"the keeper said nothing for {CHANGE_LIMIT_MS // 1_000} s", known=False)
-        timer = self._env.machine.call_later(CHANGE_LIMIT_MS, lambda: answered(silent))
-        self._keeper.submit(command, answered)
+        self._keeper.submit(command, answered_within(CHANGE_LIMIT_MS, self._env, on_answer))
 
     def came(self) -> None:
         """The stream stands, for the first time or again: nothing that was said over another one counts."""

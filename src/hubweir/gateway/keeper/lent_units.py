@@ -21,8 +21,9 @@ from hubweir.broker.commands.process import Refusal
 from hubweir.broker.commands.producer import AlreadyAppended, AppendNumbered
 from hubweir.broker.throttle_lines import ThrottleLines
 from hubweir.env import Env, Timer
-from hubweir.errors import SERVER_BUSY, TIMED_OUT
+from hubweir.errors import SERVER_BUSY
 from hubweir.gateway.append_queue import PendingAppend, Taker
+from hubweir.gateway.keeper.answer_limit import answered_within
 from hubweir.gateway.keeper.followed_namespace import FollowedNamespace
 from hubweir.gateway.namespace_units import OnUnits, OnUsage, unused_units
 from hubweir.limits import UnitsLimits
@@ -138,21 +139,16 @@ class LentUnits:
     def stop(self, on_done: Callable[[object], None]) -> None:
         """Tell what moved, and count no more. What waits is let in or refused first. A keeper that stalls is waited for
         no longer than LATE_MS."""
-        waits = [on_done]
 
         def told(answer: Answer) -> None:
-            timer.cancel()
             self._leased(answer)
-            if waits:
-                waits.pop()(answer)
+            on_done(answer)
 
-        silent = Refusal(TIMED_OUT, "the keeper did not answer in time", known=False)
-        timer = self._env.call_later(LATE_MS, lambda: told(silent))
         self._timer.cancel()
         self._throttle_lines.stop()
         if self._soon is not None:
             self._soon.cancel()
-        self._lease(told)
+        self._lease(answered_within(LATE_MS, self._env, told))
 
     def end(self) -> None:
         """The namespace is served no more: what waits is refused."""
@@ -197,7 +193,7 @@ class LentUnits:
     def _ask(self) -> None:
         self._is_asking = True
         self._asked_ms = self._env.monotonic_ms()
-        self._late_timer = self._env.call_later(LATE_MS, self._late)
+        self._late_timer = self._env.machine.call_later(LATE_MS, self._late)
         self._lease(self._leased)
 
     def _late(self) -> None:

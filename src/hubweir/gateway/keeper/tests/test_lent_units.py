@@ -10,6 +10,7 @@ from hubweir.broker.commands.keeper import LeaseUnits
 from hubweir.gateway.amqp.tests.world import Peer, World, event, quotas
 from hubweir.gateway.keeper.lent_units import ASK_GAP_MS, LATE_MS, REPORT_MS
 from hubweir.gateway.keeper.tests.keeper_world import Follower, KeeperWorld
+from hubweir.testing.simulated_env import SimulatedEnv
 from hubweir.throughput_unit.unit_lender import LEASE_MS
 from hubweir.throughput_unit.usage import HourUsage
 
@@ -246,6 +247,28 @@ def test_a_keeper_that_stalls_keeps_neither_senders_nor_readers_waiting(
     assert [text for *_, text in peer.outcomes(link)] == ["accepted"]
     world.run_for(2 * LATE_MS)
     assert len(peer.bodies(reader)) >= 1_000
+
+
+def test_a_keeper_is_late_by_the_machines_clock_whatever_a_test_does_to_that_of_the_service(
+    world: KeeperWorld, two: list[Follower], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer = two[0].trusted_peer()
+    (link,) = senders(peer, range(1))
+    hold(world, 1)
+    for _ in range(1_000):
+        link.send(event(b"x"), settled=True)
+        if not link.sendable:
+            world.run_for(100)
+    machine = SimulatedEnv(2)
+    monkeypatch.setattr(SimulatedEnv, "machine", machine)
+    two[0].stream.is_held = True
+    for _ in range(2):
+        link.send(event(b"y"), settled=False)
+    world.run_for(60 * LATE_MS)
+    assert peer.outcomes(link) == []
+    machine.run_for(LATE_MS)
+    world.run_for(100)
+    assert len(peer.outcomes(link)) > 0
 
 
 def test_sends_that_wait_to_ask_together_when_the_keeper_goes_are_not_lost(
