@@ -68,14 +68,21 @@ class PlainVisitor(Flow):
         self._connection.request("POST", "/portal/sign-in", form, headers)
         answer = self._connection.getresponse()
         answer.read()
-        self._cookie = str(answer.getheader("set-cookie")).partition(";")[0]
+        self._cookie = ""
+        self._keep_cookie(answer)
 
     def step(self) -> None:
         page = PAGES[self.steps % len(PAGES)]
         answer = get(self._connection, f"/portal/{page}".rstrip("/"), {"Cookie": self._cookie})
         answer.read()
+        self._keep_cookie(answer)
         if answer.status != 200:
             self._trouble.append(f"/portal/{page} answered {answer.status}")
+
+    def _keep_cookie(self, answer: HTTPResponse) -> None:
+        """As a browser does: the service writes the session's cookie anew while it is used, and one ends when idle."""
+        if written := answer.getheader("set-cookie"):
+            self._cookie = written.partition(";")[0]
 
 
 class Scraper:
