@@ -86,8 +86,8 @@ class Authorization:
         ahead_ms = self._env.ahead.tokens_ms
         return replace(verified, expires_at_ms=verified.expires_at_ms + ahead_ms) if ahead_ms else verified
 
-    def put_token(self, claims: Claims, token: str, audience: str) -> None:
-        """Take a token for an audience into a connection's claims.
+    def put_token(self, claims: Claims, token: str, audience: str) -> int:
+        """Take a token for an audience into a connection's claims; return what Claims.put does.
 
         Raises AuthRefused; and, when the token is good and covers the audience, ServiceError NOT_FOUND for an entity
         that is not there, UNAUTHORIZED for a publisher that was revoked.
@@ -99,7 +99,7 @@ class Authorization:
             raise invalid_audience(self.scope_of(audience)) from None
         if verified.covers(scope):
             self._check_entity(scope)
-        claims.put(scope, verified)
+        return claims.put(scope, verified)
 
     def plain(self, response: bytes) -> ConnectionGrant:
         """What the rule name and key that SASL PLAIN carried prove; ServiceError UNAUTHORIZED when nothing."""

@@ -89,13 +89,17 @@ class ConnectionClaims:
             raise ServiceError(UNAUTHORIZED, f"The SASL mechanism {said.mechanism!r} is not known.")
         choice.proved(gateway)
 
-    def put(self, token: str, audience: str) -> None:
-        """Take a token for an audience; ServiceError as Authorization.put_token and NamespaceChoice.proved."""
+    def put(self, token: str, audience: str) -> int:
+        """Take a token for an audience; return what Claims.put does.
+
+        ServiceError as Authorization.put_token and NamespaceChoice.proved.
+        """
         gateway = self._choice.of_token(token, audience)
         self.changes += 1
-        gateway.authorization.put_token(self._claims, token, audience)
+        longer_ms = gateway.authorization.put_token(self._claims, token, audience)
         self._choice.proved(gateway)
         self._plan_sweep()
+        return longer_ms
 
     def delete(self, audience: str) -> None:
         """Forget the token for an audience: links that no other claim covers end now. An unknown one is nothing."""
