@@ -63,7 +63,14 @@ class Changes:
         wanted = change(known)
         if wanted.name != known.name:
             check_namespace_name(wanted.name)
-        return DescribeNamespace(replace_fields(wanted, created_at_ms=known.created_at_ms or self._env.now_ms()))
+        now_ms = self._env.now_ms()
+        made = replace_fields(wanted, created_at_ms=known.created_at_ms or now_ms, changed_at_ms=known.changed_at_ms)
+        # Who repeats what is known changes nothing, nor the time. Rules have secrets, which nobody compares: rules that
+        # are set are a change.
+        is_other = made.rules is not known.rules or replace_fields(made, rules=()) != replace_fields(known, rules=())
+        if known.created_at_ms and is_other:
+            made = replace_fields(made, changed_at_ms=now_ms)
+        return DescribeNamespace(made)
 
     def create(self, description: EntityDescription, stores: Sequence[int], away: Sequence[int] = ()) -> IntendCreate:
         """A new entity; its logs go to the stores in turn, beginning where the last entity's did not.

@@ -32,7 +32,8 @@ class NamespaceDescription:
     said yet. default_rank: of the namespaces of one data folder the one with the highest is the default one.
     is_made_running: it was made while the service ran, so its key and profile are its own: a start that does not name
     it changes nothing of it. is_deleting: it is not served any more, and all that it has goes. location, tags: as Azure
-    Resource Manager was told them; nothing here goes by them. location "": none was told.
+    Resource Manager was told them; nothing here goes by them. location "": none was told. changed_at_ms: of the newest
+    change of the namespace itself, in ms since 1970; 0: it never was changed.
     """
 
     name: str
@@ -46,3 +47,9 @@ class NamespaceDescription:
     is_deleting: bool = False
     location: str = ""
     tags: tuple[tuple[str, str], ...] = ()
+    changed_at_ms: int = 0
+
+    @property
+    def updated_at_ms(self) -> int:
+        """When it was changed, or else made."""
+        return self.changed_at_ms or self.created_at_ms

@@ -42,7 +42,7 @@ def namespace_document(call: ArmCall, gateway: Gateway) -> Document:
             "provisioningState": "Succeeded",
             "status": "Active",
             "createdAt": time_of(described.created_at_ms),
-            "updatedAt": time_of(described.created_at_ms),
+            "updatedAt": time_of(described.updated_at_ms),
             "serviceBusEndpoint": f"https://{gateway.settings.host_name}:443/",
             "isAutoInflateEnabled": units.maximum > 0,
             "maximumThroughputUnits": units.maximum,

@@ -168,7 +168,7 @@ SUBSCRIPTION_MAP = {
 PLACED, PLACED_MAP = Placement("ab" * 16, 0), {"log_id": "ab" * 16, "store_index": 0}
 UNITS, UNITS_MAP = UnitsDescription(2, 4, 1), {"held": 2, "maximum": 4, "inflated": 1}
 NAMESPACE = NamespaceDescription(
-    "ns", (RULE,), 5, UNITS, ("h.example",), "basic", 3, True, True, "here", (("team", "shop"),)
+    "ns", (RULE,), 5, UNITS, ("h.example",), "basic", 3, True, True, "here", (("team", "shop"),), 6
 )
 NAMESPACE_MAP = {
     "name": "ns",
@@ -182,6 +182,7 @@ NAMESPACE_MAP = {
     "is_deleting": True,
     "location": "here",
     "tags": [["team", "shop"]],
+    "changed_at_ms": 6,
 }
 DESCRIBED = DescribeNamespace(NAMESPACE)
 

@@ -324,6 +324,7 @@ def test_the_namespace_keeps_its_name_and_what_belongs_to_it_and_the_day_it_was_
     kept = process.restarted().namespace.description
     assert (kept.name, kept.hostnames, kept.profile, kept.default_rank) == ("hubweir", *more.values())
     assert kept.created_at_ms == made_at_ms > 0
+    assert kept.changed_at_ms >= made_at_ms + 1_000
 
 
 def test_a_relaxed_log_is_no_home_for_a_catalog() -> None:

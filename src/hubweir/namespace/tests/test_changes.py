@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace as replace_fields
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -22,6 +23,9 @@ from hubweir.namespace.catalog_operation import Operation
 from hubweir.namespace.changes import Changes
 from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT, EventHubDescription, EventHubEntity
+from hubweir.namespace.rights import Rights
+from hubweir.namespace.rule_description import AuthorizationRuleDescription
+from hubweir.namespace.secret import Secret
 from hubweir.namespace.tiers import DEVELOPMENT, PROFILES, Profile
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -162,3 +166,28 @@ def test_a_namespace_keeps_the_day_it_was_made_and_has_a_legal_name() -> None:
         world.refusal(lambda: world.judge.describe(lambda known: replace_fields(known, name="a b")))
         is ARGUMENT_OUT_OF_RANGE
     )
+
+
+def _only(rule: AuthorizationRuleDescription, _: object) -> tuple[AuthorizationRuleDescription]:
+    return (rule,)
+
+
+def test_a_namespace_tells_when_it_was_changed_last_and_what_repeats_it_is_no_change() -> None:
+    world = World()
+    made = world.catalog.namespace
+    assert (made.changed_at_ms, made.updated_at_ms) == (0, made.created_at_ms)
+    world.env.run_for(1_000)
+    world.done(world.judge.describe(lambda known: replace_fields(known, created_at_ms=1, changed_at_ms=2)))
+    assert world.catalog.namespace == made
+    world.done(world.judge.describe(lambda known: replace_fields(known, location="here")))
+    changed_at_ms = world.env.now_ms()
+    assert world.catalog.namespace.updated_at_ms == changed_at_ms > made.created_at_ms
+    world.env.run_for(1_000)
+    world.done(world.judge.describe(lambda known: known))
+    assert world.catalog.namespace.updated_at_ms == changed_at_ms
+    for number in (1, 2):
+        world.env.run_for(1_000)
+        key = Secret(f"key {number}")
+        rule = AuthorizationRuleDescription("ours", Rights.SEND, key, Secret(""))
+        world.done(world.judge.change_rules(None, partial(_only, rule)))
+        assert world.catalog.namespace.updated_at_ms == world.env.now_ms() > changed_at_ms

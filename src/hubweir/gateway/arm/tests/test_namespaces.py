@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from hubweir.gateway.arm.tests.arm_client import BUS, HUBS, ArmClient
@@ -32,6 +34,24 @@ def test_a_change_of_units_changes_what_it_says(client: ArmClient) -> None:
         assert status == 200 and expected == (
             told["sku"]["capacity"], properties["isAutoInflateEnabled"], properties["maximumThroughputUnits"],
         ), body  # fmt: skip
+
+
+def test_a_namespace_is_told_with_the_time_of_its_newest_change(client: ArmClient) -> None:
+    """Times are told in whole seconds, so changes go on until the second is over."""
+    token, give_up = client.signed_by("dated"), time.monotonic() + 30
+
+    def dates(method: str, body: object = None) -> tuple[str, str]:
+        status, told = client.ask(method, f"{HUBS}/dated", body, token=token)
+        assert status == 200, told
+        return told["properties"]["createdAt"], told["properties"]["updatedAt"]
+
+    created, first = newest = dates("GET")
+    change = 0
+    while newest[1] == first and time.monotonic() < give_up:
+        change += 1
+        newest = dates("PATCH", {"tags": {"change": str(change)}})
+    assert newest[1] > first >= created == newest[0]
+    assert dates("PATCH", {"tags": {"change": str(change)}}) == dates("GET") == newest
 
 
 @pytest.mark.parametrize(
