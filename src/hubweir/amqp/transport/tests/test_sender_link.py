@@ -23,7 +23,7 @@ from hubweir.kernels.stored_batch import HEADER_SIZE
 from hubweir.messaging_store.completion import LogEnd, complete_run
 from hubweir.messaging_store.record import begin_batch, seal_batch
 from hubweir.testing.endpoint_pair import Delivered, EndpointPair, Side
-from hubweir.testing.frames import BEGIN, RECEIVE_LINK, frame, written
+from hubweir.testing.frames import BEGIN, OPEN, RECEIVE_LINK, frame, written
 from hubweir.testing.served import feed, served
 
 DOWN = replace(RECEIVE_LINK, handle=0)
@@ -186,6 +186,15 @@ def test_a_run_arrives_as_it_was_sent() -> None:
         for body, entry in zip((b"one", b"x" * 200_000, b"three"), pair.client.deliveries(), strict=True)
     ]
     assert receiver.credit == 97
+
+
+def test_a_run_goes_in_frames_as_large_as_the_peer_takes_not_as_we_do() -> None:
+    side = served(attach=DOWN, peer=replace(OPEN, max_frame_size=600))
+    feed(side, flow(1))
+    begun = len(side.written)
+    down(side).send_run(a_run(b"x" * 2_000), RunCursor(), max_events=1, max_bytes=1 << 20)
+    side.drain()
+    assert [part.more for part in transfers(side.written[begun:])] == [True, True, True, False]
 
 
 def test_a_run_stops_at_the_window_and_an_event_larger_than_it_is_held_back() -> None:
