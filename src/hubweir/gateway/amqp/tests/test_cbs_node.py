@@ -10,7 +10,6 @@ from hubweir.amqp.messaging.message import Message, Properties, ValueBody, encod
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.types.values import Int, Symbol, ULong
 from hubweir.auth.shared_access_signature import make_token
-from hubweir.gateway.amqp.cbs_node import RENEWAL_ANSWER_MS, RENEWAL_LEAST_MS
 from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, event, put_token, status_of
 from hubweir.gateway.settings import LinkSettings
 from hubweir.namespace.rights import Rights
@@ -285,43 +284,6 @@ def test_tokens_that_wait_are_answered_in_the_order_in_which_they_came() -> None
     peer.run(2_000)
     assert [status_of(answer)[0] == 202 for answer in peer.received(reply)] == good
     assert world.counters["gateway.tokens_refused"] == good.count(False)
-
-
-def test_a_renewal_counts_at_once_and_its_answer_does_not_overtake_whoever_asked(world: World, peer: Peer) -> None:
-    reply, ask = peer.receiver("$cbs", credit=100), peer.sender("$cbs")
-
-    def put(*, lifetime_ms: int, audience: str = HUB) -> None:
-        token = good_token(world, audience, lifetime_ms=lifetime_ms)
-        ask.send(encode_message(put_token(audience, token)), settled=False)
-        peer.run(RENEWAL_ANSWER_MS - 10)
-
-    def answers() -> int:
-        return len(peer.received(reply))
-
-    put(lifetime_ms=20_000)
-    assert answers() == 1 and peer.is_attached(reader := peer.receiver(READER))
-    put(lifetime_ms=20_000 + RENEWAL_LEAST_MS - 2_000)  # of a further link, which waits for it
-    assert answers() == 2
-    put(lifetime_ms=20_000, audience="sb://localhost/hub2")  # of something else
-    assert answers() == 3
-    put(lifetime_ms=HOUR_MS)
-    assert answers() == 3
-    peer.run(20)
-    assert answers() == 4 and all(status_of(answer)[0] == 202 for answer in peer.received(reply))
-    peer.run(60_000)
-    assert peer.is_attached(reader)
-    put(lifetime_ms=HOUR_MS // 2)  # it ends sooner
-    assert answers() == 5
-
-
-def test_a_connection_that_ends_before_its_renewal_is_answered_ends_all_the_same(world: World, peer: Peer) -> None:
-    assert peer.put_token(HUB)[0] == 202
-    peer.sender("$cbs").send(encode_message(put_token(HUB, good_token(world, lifetime_ms=2 * HOUR_MS))), settled=False)
-    peer.run(RENEWAL_ANSWER_MS // 2)
-    assert world.process.budget.used > 0
-    peer.cut()
-    world.run_for(1_000)
-    assert world.process.budget.used == 0
 
 
 def test_what_waits_is_not_looked_at_when_its_connection_has_ended() -> None:
