@@ -151,11 +151,25 @@ def test_a_close_stores_what_nobody_waits_for_in_a_log_without_a_segment(make_be
     assert list(bench.everything().values()) == [b"a"]
 
 
+def sizes_of_segments(bench) -> list[int]:
+    return [bench.env.files.open(f"store-0/logs/{bench.log.log_id}/{name}").size() for name in bench.segments()]
+
+
 def test_a_segment_rolls_by_size(bench) -> None:
     for number in range(30):
         bench.append(b"%d" % number * 200)
-    sizes = [bench.env.files.open(f"store-0/logs/{bench.log.log_id}/{name}").size() for name in bench.segments()]
+    sizes = sizes_of_segments(bench)
     assert len(sizes) >= 3 and all(size <= 4000 for size in sizes[:-1])
+
+
+def test_a_round_ends_where_its_segment_is_full(make_bench) -> None:
+    bench = make_bench(settings=LogSettings(segment_bytes=2000))
+    for number in range(30):
+        bench.append(b"%d" % number * 200, wait_ms=0)
+    bench.env.run_for(500)
+    sizes = sizes_of_segments(bench)
+    assert len(sizes) >= 3 and all(size <= 2000 for size in sizes[:-1])
+    assert list(bench.everything().values()) == [b"%d" % number * 200 for number in range(30)]
 
 
 def test_a_run_larger_than_a_segment_is_still_stored(bench) -> None:
