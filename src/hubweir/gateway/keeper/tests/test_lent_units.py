@@ -228,16 +228,22 @@ def test_a_send_that_waits_for_a_lease_when_the_keeper_goes_is_not_lost(
     assert [text for *_, text in peer.outcomes(link)] == ["accepted"]
 
 
-def test_a_keeper_that_stalls_keeps_neither_senders_nor_readers_waiting(
-    world: KeeperWorld, two: list[Follower]
-) -> None:
-    peer = two[0].trusted_peer()
-    (link,) = senders(peer, range(1))
+def after_a_burst(world: KeeperWorld, follower: Follower) -> tuple[Peer, Any]:
+    """A peer that has just sent what one unit lets in in a second, and the link that it used, to partition 0."""
+    peer = follower.trusted_peer()
+    link = peer.sender("hub/Partitions/0")
     hold(world, 1)
     for _ in range(1_000):
         link.send(event(b"x"), settled=True)
         if not link.sendable:
             world.run_for(100)
+    return peer, link
+
+
+def test_a_keeper_that_stalls_keeps_neither_senders_nor_readers_waiting(
+    world: KeeperWorld, two: list[Follower]
+) -> None:
+    peer, link = after_a_burst(world, two[0])
     world.run_for(5_000)
     for follower in two:
         follower.stream.is_held = True
@@ -252,13 +258,7 @@ def test_a_keeper_that_stalls_keeps_neither_senders_nor_readers_waiting(
 def test_a_keeper_is_late_by_the_machines_clock_whatever_a_test_does_to_that_of_the_service(
     world: KeeperWorld, two: list[Follower], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    peer = two[0].trusted_peer()
-    (link,) = senders(peer, range(1))
-    hold(world, 1)
-    for _ in range(1_000):
-        link.send(event(b"x"), settled=True)
-        if not link.sendable:
-            world.run_for(100)
+    peer, link = after_a_burst(world, two[0])
     machine = SimulatedEnv(2)
     monkeypatch.setattr(SimulatedEnv, "machine", machine)
     two[0].stream.is_held = True
