@@ -299,9 +299,8 @@ def names_of(*tables: type[CheckedSettings]) -> frozenset[str]:
 
 # In the order of the page and of the flags: table by table as above, then what floors below keep.
 _OWN = [name for table in Settings.__bases__ if issubclass(table, CheckedSettings) for name in table.__annotations__]
-LINES = tuple(
-    sorted(dataclasses.fields(Settings), key=lambda line: _OWN.index(line.name) if line.name in _OWN else len(_OWN))
-)
+_PLACES = {name: place for place, name in enumerate(_OWN)}
+LINES = tuple(sorted(dataclasses.fields(Settings), key=lambda line: _PLACES.get(line.name, len(_PLACES))))
 
 
 def _check_range(name: str, value: int, least: int | None, most: int | None) -> None:

@@ -12,7 +12,7 @@ from hubweir.gateway.amqp.run_cursor import cursor_at, sequence_number_at
 from hubweir.gateway.held_runs import ReadSize
 from hubweir.kernels.contract import RunCursor
 
-_AT_START = RunCursor(0, 0, 0)
+_AT_START = RunCursor()
 
 
 class HeldRun:
