@@ -76,9 +76,8 @@ class Claims:
     def put(self, audience: Scope, verified: VerifiedToken[Token]) -> int:
         """Take a verified token for an audience; return by how many ms it ends later than the one that it replaces.
 
-        0: it replaces none, or none that would end sooner. Raises AuthRefused INVALID_AUDIENCE when the token does not
-        cover it, ServiceError RESOURCE_LIMIT when this connection holds too many audiences. What was there before stays
-        then.
+        0: it replaces none. Raises AuthRefused INVALID_AUDIENCE when the token does not cover it, ServiceError
+        RESOURCE_LIMIT when this connection holds too many audiences. What was there before stays then.
         """
         if not verified.covers(audience):
             raise invalid_audience(audience)
@@ -90,7 +89,7 @@ class Claims:
             )
         before = self._by_path.get(audience.segments)
         self._by_path[audience.segments] = Claim(audience, verified.rights, verified.expires_at_ms, verified.token)
-        return 0 if before is None else max(0, verified.expires_at_ms - before.expires_at_ms)
+        return 0 if before is None else verified.expires_at_ms - before.expires_at_ms
 
     def delete(self, audience: Scope) -> None:
         """Forget the claim for exactly this audience; does nothing when there is none. The caller checks its links."""

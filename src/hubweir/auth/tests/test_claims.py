@@ -130,6 +130,14 @@ def test_a_later_token_for_the_same_audience_takes_the_place_of_the_first() -> N
     assert allows(claims, Rights.LISTEN, HUB)
 
 
+def test_a_token_tells_by_how_much_it_prolongs_the_claim_that_it_replaces() -> None:
+    rules, claims = Rules(), Claims()
+    assert claims.put(HUB, rules.token("ALL")) == 0
+    assert claims.put(PARTITION, rules.token("ALL", expires_at_s=LATER_S + 90)) == 0
+    assert claims.put(HUB, rules.token("ALL", expires_at_s=LATER_S + 60)) == 60_000
+    assert claims.put(HUB, rules.token("SEND", expires_at_s=LATER_S + 50)) == -10_000
+
+
 def test_claims_on_several_audiences_add_up() -> None:
     claims, rules = Claims(), Rules()
     claims.put(HUB, rules.token("SEND"))

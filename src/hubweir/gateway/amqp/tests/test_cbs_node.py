@@ -10,7 +10,7 @@ from hubweir.amqp.messaging.message import Message, Properties, ValueBody, encod
 from hubweir.amqp.messaging.terminus import Source, Target
 from hubweir.amqp.types.values import Int, Symbol, ULong
 from hubweir.auth.shared_access_signature import make_token
-from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, event, put_token, status_of
+from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, Peer, World, delete_token, event, put_token, status_of
 from hubweir.gateway.settings import LinkSettings
 from hubweir.namespace.rights import Rights
 
@@ -120,11 +120,6 @@ def test_what_is_no_token_is_refused_and_the_next_request_works(peer: Peer, body
 def test_a_token_is_judged_by_its_content_whatever_its_type_says(peer: Peer) -> None:
     request = put_token(HUB, good_token(peer.world), kind="jwt")
     assert status_of(peer.request("$cbs", request))[0] == 202
-
-
-def delete_token(audience: object) -> Message:
-    said = {"operation": "delete-token", "type": "servicebus.windows.net:sastoken", "name": audience}
-    return Message(application_properties=said, body=ValueBody(None))
 
 
 def test_a_deleted_token_takes_its_links_along_and_leaves_those_of_others(peer: Peer) -> None:

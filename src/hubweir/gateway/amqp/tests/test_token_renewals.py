@@ -5,7 +5,7 @@ from __future__ import annotations
 from hubweir.amqp.messaging.message import encode_message
 from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.cbs_node import RENEWAL_ANSWER_MS, RENEWAL_LEAST_MS
-from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, World, put_token, status_of
+from hubweir.gateway.amqp.tests.world import HOUR_MS, KEY, ROOT, World, delete_token, put_token, status_of
 
 HUB = "sb://localhost/hub"
 READER = "hub/ConsumerGroups/$Default/Partitions/0"
@@ -42,6 +42,9 @@ def test_a_renewal_counts_at_once_and_its_answer_does_not_overtake_whoever_asked
     assert peer.is_attached(reader)
     put(lifetime_ms=HOUR_MS // 2)  # it ends sooner
     assert answers() == 5
+    ask.send(encode_message(delete_token(HUB)), settled=False)
+    peer.run(RENEWAL_ANSWER_MS - 10)
+    assert answers() == 6
 
 
 def test_a_connection_that_ends_before_its_renewal_is_answered_ends_all_the_same() -> None:

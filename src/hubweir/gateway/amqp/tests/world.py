@@ -391,6 +391,11 @@ def put_token(audience: str, token: object, *, kind: str = "servicebus.windows.n
     )
 
 
+def delete_token(audience: object) -> Message:
+    said = {"operation": "delete-token", "type": "servicebus.windows.net:sastoken", "name": audience}
+    return Message(application_properties=said, body=ValueBody(None))
+
+
 def status_of(answer: Message) -> tuple[int, str]:
     said = answer.application_properties or {}
     code, text = said["status-code"], said["status-description"]
