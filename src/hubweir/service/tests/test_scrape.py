@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -290,4 +291,5 @@ def test_any_process_tells_of_all_and_of_one_that_is_killed() -> None:
             assert not [each for each in page.samples("hubweir_size_bytes") if each.labels["process"] == "1"]
             assert page.value("hubweir_process_up", process="0") == 1
         finally:
-            os.kill(victim.pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):  # the supervisor may have killed it by now
+                os.kill(victim.pid, signal.SIGCONT)
