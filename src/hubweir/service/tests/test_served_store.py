@@ -126,6 +126,19 @@ def test_whoever_takes_a_store_away_again_or_ends_the_process_waits_until_its_fo
     assert told[3:] == [("late", False)]
 
 
+def test_whoever_waited_for_a_free_folder_is_told_once(watched: Watched) -> None:
+    store = served(watched).store
+    told: list[str] = []
+    store.take_away(lambda: told.append("first"))
+    watched.env.run_for(1_000)
+    store.bring_back()
+    watched.env.run_for(60_000)
+    assert store.is_up
+    store.take_away(lambda: told.append("second"))
+    watched.env.run_for(1_000)
+    assert told == ["first", "second"]
+
+
 def test_a_store_that_is_brought_back_while_its_broker_stops_is_opened_behind_it(watched: Watched) -> None:
     store = served(watched).store
     store.take_away(lambda: None)
