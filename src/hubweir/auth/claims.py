@@ -73,23 +73,23 @@ class Claims:
         granted = [] if self._grant is None else [self._grant.rule.name]
         return tuple(dict.fromkeys([*granted, *named]))
 
-    def put(self, audience: Scope, verified: VerifiedToken[Token]) -> int:
-        """Take a verified token for an audience; return by how many ms it ends later than the one that it replaces.
+    def put(self, audience: Scope, verified: VerifiedToken[Token]) -> bool:
+        """Take a verified token for an audience; return whether it replaces another one.
 
-        0: it replaces none. Raises AuthRefused INVALID_AUDIENCE when the token does not cover it, ServiceError
-        RESOURCE_LIMIT when this connection holds too many audiences. What was there before stays then.
+        Raises AuthRefused INVALID_AUDIENCE when the token does not cover it, ServiceError RESOURCE_LIMIT when this
+        connection holds too many audiences. What was there before stays then.
         """
         if not verified.covers(audience):
             raise invalid_audience(audience)
-        if len(self._by_path) >= CLAIMS_LIMIT and audience.segments not in self._by_path:
+        replaces = audience.segments in self._by_path
+        if len(self._by_path) >= CLAIMS_LIMIT and not replaces:
             raise ServiceError(
                 RESOURCE_LIMIT,
                 f"This connection holds tokens for {CLAIMS_LIMIT} audiences, which is the limit. Put one token for "
                 "the whole event hub, or use another connection.",
             )
-        before = self._by_path.get(audience.segments)
         self._by_path[audience.segments] = Claim(audience, verified.rights, verified.expires_at_ms, verified.token)
-        return 0 if before is None else verified.expires_at_ms - before.expires_at_ms
+        return replaces
 
     def delete(self, audience: Scope) -> None:
         """Forget the claim for exactly this audience; does nothing when there is none. The caller checks its links."""

@@ -86,7 +86,7 @@ class Authorization:
         ahead_ms = self._env.ahead.tokens_ms
         return replace(verified, expires_at_ms=verified.expires_at_ms + ahead_ms) if ahead_ms else verified
 
-    def put_token(self, claims: Claims, token: str, audience: str) -> int:
+    def put_token(self, claims: Claims, token: str, audience: str) -> bool:
         """Take a token for an audience into a connection's claims; return what Claims.put does.
 
         Raises AuthRefused; and, when the token is good and covers the audience, ServiceError NOT_FOUND for an entity

@@ -130,12 +130,13 @@ def test_a_later_token_for_the_same_audience_takes_the_place_of_the_first() -> N
     assert allows(claims, Rights.LISTEN, HUB)
 
 
-def test_a_token_tells_by_how_much_it_prolongs_the_claim_that_it_replaces() -> None:
+def test_it_is_known_whether_a_token_replaces_one_of_the_same_audience() -> None:
     rules, claims = Rules(), Claims()
-    assert claims.put(HUB, rules.token("ALL")) == 0
-    assert claims.put(PARTITION, rules.token("ALL", expires_at_s=LATER_S + 90)) == 0
-    assert claims.put(HUB, rules.token("ALL", expires_at_s=LATER_S + 60)) == 60_000
-    assert claims.put(HUB, rules.token("SEND", expires_at_s=LATER_S + 50)) == -10_000
+    assert claims.put(HUB, rules.token("ALL")) is False
+    assert claims.put(PARTITION, rules.token("ALL")) is False
+    assert claims.put(HUB, rules.token("SEND")) is True
+    claims.delete(HUB)
+    assert claims.put(HUB, rules.token("ALL")) is False
 
 
 def test_claims_on_several_audiences_add_up() -> None:

@@ -89,17 +89,17 @@ class ConnectionClaims:
             raise ServiceError(UNAUTHORIZED, f"The SASL mechanism {said.mechanism!r} is not known.")
         choice.proved(gateway)
 
-    def put(self, token: str, audience: str) -> int:
+    def put(self, token: str, audience: str) -> bool:
         """Take a token for an audience; return what Claims.put does.
 
         ServiceError as Authorization.put_token and NamespaceChoice.proved.
         """
         gateway = self._choice.of_token(token, audience)
         self.changes += 1
-        longer_ms = gateway.authorization.put_token(self._claims, token, audience)
+        replaces = gateway.authorization.put_token(self._claims, token, audience)
         self._choice.proved(gateway)
         self._plan_sweep()
-        return longer_ms
+        return replaces
 
     def delete(self, audience: str) -> None:
         """Forget the token for an audience: links that no other claim covers end now. An unknown one is nothing."""
