@@ -58,7 +58,7 @@ class ServedStore:
         self._retry: Timer | None = None
         self._retry_ms = FIRST_RETRY_MS
         self._is_stopped = self._is_kept_away = False
-        self._closing = 0  # brokers that were taken away and have not stopped; two when a disk was replaced meanwhile
+        self._closing = 0  # brokers that have not stopped yet; two when a disk was replaced meanwhile
         self._on_free: list[Callable[[], None]] = []
 
     @property
@@ -79,10 +79,8 @@ class ServedStore:
         self._is_stopped = True
         if self._retry is not None:
             self._retry.cancel()
-        if self.broker is None:
-            self._when_free(on_done)
-        else:
-            self.broker.stop(on_done)
+        broker, self.broker = self.broker, None
+        self._close(broker, on_done)
 
     def take_away(self, on_done: Callable[[], None]) -> None:
         """Stop its broker, and keep the store away until `bring_back`, so that somebody sees what its loss does.
@@ -96,10 +94,7 @@ class ServedStore:
         self.problem = StoreTakenAway(f"{store_folder(self.index)} was taken away, and is not brought back yet")
         self._alarms.begin(STORE_AWAY, self._about, str(self.problem))
         self._tell()
-        if broker is not None:
-            self._closing += 1
-            broker.stop(self._closed)
-        self._when_free(on_done)
+        self._close(broker, on_done)
 
     def bring_back(self) -> None:
         """Open a store that was taken away; nothing when it was not."""
@@ -161,8 +156,11 @@ class ServedStore:
         self._retry_ms = min(2 * self._retry_ms, LAST_RETRY_MS)
         self._tell()
 
-    def _when_free(self, on_done: Callable[[], None]) -> None:
-        """Call it once no broker that was taken away holds the folder: at once, or when the last has stopped."""
+    def _close(self, broker: Broker | None, on_done: Callable[[], None]) -> None:
+        """Stop a broker that is used no more; on_done once none holds the folder: at once, or when the last stopped."""
+        if broker is not None:
+            self._closing += 1
+            broker.stop(self._closed)
         if self._closing:
             self._on_free.append(on_done)
         else:

@@ -9,7 +9,7 @@ import pytest
 from hubweir.alarms import STORE_AWAY, Alarms
 from hubweir.broker.broker import Broker
 from hubweir.counters import Counters
-from hubweir.env import Env
+from hubweir.env import Env, Lane
 from hubweir.messaging_store.disk.layout import FORMAT_NAME
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.service.served_store import LAST_RETRY_MS, ServedStore, StoreMissing, StoreTakenAway
@@ -21,7 +21,10 @@ FOLDER = "store-1"
 
 
 class Watched:
-    """A store on a disk in memory. looks: at which times its folder was looked at."""
+    """A store on a disk in memory. looks: at which times its folder was looked at.
+
+    folder: where a broker finds the store; another one stands for another disk in its place. opened: what was found.
+    """
 
     def __init__(self, *, has_logs: bool = False) -> None:
         self.files = MemoryFiles(1)
@@ -29,6 +32,8 @@ class Watched:
         self.counters = Counters()
         self.alarms = Alarms(self.env, self.counters)
         self.looks: list[int] = []
+        self.folder = FOLDER
+        self.opened: list[MessagingStore] = []
         known = self.files.exists
 
         def exists(path: str) -> bool:
@@ -40,7 +45,8 @@ class Watched:
         self.store = ServedStore(1, self.env, self.alarms, open_broker=self._open, has_logs=has_logs)
 
     def _open(self, env: Env) -> Broker:
-        store = MessagingStore.open(env, FOLDER, counters=self.counters, alarms=self.alarms)
+        store = MessagingStore.open(env, self.folder, counters=self.counters, alarms=self.alarms)
+        self.opened.append(store)
         return Broker(env, store, self.counters, alarms=self.alarms)
 
     def take_away(self) -> None:
@@ -150,6 +156,35 @@ def test_a_store_that_is_brought_back_while_its_broker_stops_is_opened_behind_it
     assert done == []
     watched.env.run_for(1_000)
     assert done == [False]
+
+
+def test_a_stop_waits_for_the_broker_of_a_disk_that_was_replaced_as_well(watched: Watched) -> None:
+    """The old disk removes a log, and hangs; the new one is served meanwhile, and is done first."""
+    store = served(watched).store
+    watched.env.stall(Lane.REMOVALS)
+    watched.opened[0].delete_log("ab" * 16, lambda _: None)
+    store.take_away(lambda: None)
+    watched.folder = "store-1-anew"
+    store.bring_back()
+    watched.env.run_for(1_000)
+    assert store.is_up and set(watched.files.locks) == {FOLDER, "store-1-anew"}
+    done: list[bool] = []
+    store.stop(lambda: done.append(watched.is_locked))
+    watched.env.run_for(1_000)
+    assert done == [] and set(watched.files.locks) == {FOLDER}
+    watched.env.go_on(Lane.REMOVALS)
+    watched.env.run_for(1_000)
+    assert done == [False]
+
+
+def test_a_store_that_is_taken_away_while_it_stops_is_free_when_it_has_stopped(watched: Watched) -> None:
+    store = served(watched).store
+    told: list[str] = []
+    store.stop(lambda: told.append("stop"))
+    store.take_away(lambda: told.append("away"))
+    assert told == []
+    watched.env.run_for(1_000)
+    assert told == ["stop", "away"]
 
 
 def test_a_look_that_was_under_way_opens_no_store_that_is_taken_away(watched: Watched) -> None:
