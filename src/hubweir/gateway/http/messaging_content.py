@@ -175,15 +175,14 @@ def fragment_content(place: FragmentPlace, answer: FragmentAnswer, *, processes:
 def namespace_content(namespace: NamespaceDescription, tier: MessagingTier) -> str:
     """NamespaceInfo; only a premium namespace has messaging units."""
     units = (("MessagingUnits", "1"),) if tier.is_premium else ()
-    created = time_text(namespace.created_at_ms)
     return description(
         "NamespaceInfo",
         (
             ("Alias", ""),
-            ("CreatedTime", created),
+            ("CreatedTime", time_text(namespace.created_at_ms)),
             ("MessagingSKU", tier.sku),
             *units,
-            ("ModifiedTime", created),
+            ("ModifiedTime", time_text(namespace.updated_at_ms)),
             ("Name", xml_text(namespace.name)),
             ("NamespaceType", "Messaging"),
         ),

@@ -75,8 +75,8 @@ FILTER_COUNTS_VERSION = "2024-05"
 
 async def namespace_info(gateway: Gateway, request: Request, match: Match) -> Response:
     described, tier = gateway.namespace.description, gateway.namespace.profile.messaging
-    uri = entry_uri(request, *request.segments)
-    return entry(gateway, AtomEntry(uri, described.name, described.created_at_ms, namespace_content(described, tier)))
+    uri, told = entry_uri(request, *request.segments), namespace_content(described, tier)
+    return entry(gateway, AtomEntry(uri, described.name, described.created_at_ms, told, described.updated_at_ms))
 
 
 async def list_queues(gateway: Gateway, request: Request, match: Match) -> Response:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from hubweir.gateway.http.atom import ATOM
+from hubweir.gateway.http.messaging_content import time_text
 from hubweir.gateway.http.tests.messaging_forms import (
     ANY,
     QUEUE,
@@ -24,6 +25,7 @@ from hubweir.gateway.http.tests.messaging_forms import (
     text,
 )
 from hubweir.gateway.http.tests.service import Http, token
+from hubweir.namespace.error_text import timestamp
 from hubweir.namespace.rights import Rights
 
 BAD_DEFAULT_RULE = f"<DefaultRuleDescription>{sql_filter('a =')}</DefaultRuleDescription>"
@@ -233,6 +235,22 @@ def test_the_namespace_tells_itself(http: Http) -> None:
     members = names(content(answer.body, "NamespaceInfo"))
     assert members == ["Alias", "CreatedTime", "MessagingSKU", "ModifiedTime", "Name", "NamespaceType"]
     assert (text(answer.body, "MessagingSKU"), text(answer.body, "NamespaceType")) == ("Standard", "Messaging")
+
+
+def test_the_namespace_tells_when_it_was_made_and_when_it_was_changed_last(http: Http) -> None:
+    """An entry's own times are whole seconds, so changes go on until the second is over."""
+    path = "/subscriptions/S/resourceGroups/G/providers/Microsoft.ServiceBus/namespaces/hubweir"
+    namespace, changes = http.namespace.service.gateway.namespace, 0
+    while namespace.description.changed_at_ms < namespace.description.created_at_ms + 1_000:
+        changes += 1
+        assert http.call("PATCH", path, b'{"tags": {"changes": "%d"}}' % changes).status == 200
+    answer = http.call("GET", "/$namespaceinfo?api-version=2021-05")
+    created, changed = namespace.description.created_at_ms, namespace.description.changed_at_ms
+    told = [text(answer.body, name) for name in ("CreatedTime", "ModifiedTime")]
+    assert told == [time_text(created), time_text(changed)]
+    assert atom(answer.body, "published") + atom(answer.body, "updated") == [
+        f"{timestamp(created)}Z", f"{timestamp(changed)}Z"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
