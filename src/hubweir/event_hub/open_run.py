@@ -144,7 +144,7 @@ class OpenRun:
         round: int = 0,
         digest: int = 0,
     ) -> Added:
-        """Take one delivery of an idempotent producer; see add. round, digest: of a sink that resumes, else 0."""
+        """As add_deliveries, one delivery of an idempotent producer. round, digest: of a sink that resumes, else 0."""
         producer = Producer(producer_id, epoch, first_number, round, digest)
         return self.add_deliveries(data, rows, row, row + 1, producer=producer)
 

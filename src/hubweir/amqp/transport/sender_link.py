@@ -46,7 +46,8 @@ _NOWHERE = RunCursor()  # of messages, which are not sent by a cursor
 class SenderLink(Link):
     """The sending end. sender_credit: as it counts it; for others to read.
 
-    presettled: whether events go out settled: always, unless the receiver settles second and so waits for us.
+    presettled: whether events and answers go out settled: always, unless the receiver settles second and so waits for
+    us.
     """
 
     ROLE: ClassVar[bool] = False

@@ -1,11 +1,11 @@
 """Group commit of one log: which runs the next write and sync carry, and whom their end releases.
 
-Everything appended in one loop turn goes into one round. Durable: one offloaded write and sync a round, one round of a
-log at a time; when it ends, the watermark moves, the tickets are called in order, and what came meanwhile is the next
-round. A round has a bound of bytes: if all that a few publishers have under way were one round, the disk would wait for
-them while they send, and they for the disk while it writes. What nobody waits for begins no round for a while: mostly
-it goes with what comes next. Relaxed: the write happens on the loop and is visible at once; a sync follows 50 ms or
-1 MiB later, and when too much is unsynced, or a new segment or more space is needed, the round goes the durable way.
+What is appended in one loop turn goes into one round, up to a bound of bytes: if all that a few publishers have under
+way were one round, the disk would wait for them while they send, and they for the disk while it writes. What nobody
+waits for begins no round for a while: mostly it goes with what comes next. Durable: one offloaded write and sync a
+round, one round of a log at a time; when it ends, the watermark moves, the tickets are called in order, and what waits
+then is the next round. Relaxed: the write happens on the loop and is visible at once; a sync follows 50 ms or 1 MiB
+later, and when too much is unsynced, or a new segment or more space is needed, the round goes the durable way.
 
 A log that falls idle gets a mark within 1 s: a control batch that vouches for the records before it.
 
