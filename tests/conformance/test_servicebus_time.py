@@ -244,15 +244,16 @@ def test_a_queue_that_nobody_uses_is_deleted_and_one_that_is_received_from_stays
 
 @pytest.mark.sb(167)
 @pytest.mark.feature("locks")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(500)
 def test_many_locks_live_by_single_renewals_of_several_threads_over_one_link(
     doors: Doors, make_queue: Make, measure: Callable[[int], int]
 ) -> None:
-    """With --all as clients try it, 300 locks of 55 s for 100 s; else 20 of 10 s for 11 s.
+    """With --all 300 locks of 110 s for 200 s, which a client renews in time on a busy machine, too; else 20 of 10 s
+    for 11 s.
 
     Each request has a limit, and is made again: see `answered`.
     """
-    many, lock_s, whole_s = (300, 55, 100) if measure(2) == 2 else (20, 10, 11)
+    many, lock_s, whole_s = (300, 110, 200) if measure(2) == 2 else (20, 10, 11)
     queue = make_queue(lock_duration_ms=lock_s * 1_000)
     with connected(doors) as client, sender_to(client, queue) as sender, ThreadPoolExecutor(THREADS) as threads:
         sender.send_messages([ServiceBusMessage(f"{number}") for number in range(many)])
