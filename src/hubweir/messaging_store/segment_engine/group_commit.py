@@ -1,7 +1,8 @@
 """Group commit of one log: which runs the next write and sync carry, and whom their end releases.
 
 What is appended in one loop turn goes into one round, up to a bound of bytes: if all that a few publishers have under
-way were one round, the disk would wait for them while they send, and they for the disk while it writes. What nobody
+way were one round, the disk would wait for them while they send, and they for the disk while it writes. Where more than
+twice that waits, half of it is the next round: a disk whose syncs take long then has more bytes for each. What nobody
 waits for begins no round for a while: mostly it goes with what comes next. Durable: one offloaded write and sync a
 round, one round of a log at a time; when it ends, the watermark moves, the tickets are called in order, and what waits
 then is the next round. Relaxed: the write happens on the loop and is visible at once; a sync follows 50 ms or 1 MiB
@@ -215,7 +216,8 @@ class GroupCommit:
         active = self._state.segments.active
         end = SEGMENT_HEADER_SIZE if new or active is None else active.end
         settings = self._state.settings
-        entries, size = self._queue.take(min(settings.segment_bytes - end, settings.round_bytes))
+        most = max(settings.round_bytes, self._queue.bytes // 2)
+        entries, size = self._queue.take(min(settings.segment_bytes - end, most))
         self._round = entries
         return entries, size
 

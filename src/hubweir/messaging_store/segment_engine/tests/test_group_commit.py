@@ -40,24 +40,37 @@ def test_what_comes_during_a_round_is_the_next_round(bench) -> None:
     assert len(bench.outcomes) == 7 and bench.counters["log.syncs"] == before + 2
 
 
-def test_a_round_has_a_bound_so_that_its_publishers_are_answered_while_the_next_is_written(make_bench) -> None:
+def rounds_of(make_bench, *messages: bytes) -> list[int]:
+    """How many of these messages each round carries, when all of them wait for the end of one, bounded by 1,000 B."""
     bench = make_bench(settings=LogSettings(round_bytes=1000))
     bench.append(b"makes the segment")
     bench.env.stall(Lane.WRITES)
     bench.append(b"a", wait_ms=1)
     before = bench.counters["log.syncs"]
-    for _ in range(3):
-        bench.append(b"b" * 300, wait_ms=0)  # two fit
-    bench.append(b"c" * 1500, wait_ms=0)  # alone it may be larger
-    answered, ended = [], len(bench.outcomes)
+    for message in messages:
+        bench.append(message, wait_ms=0)
+    rounds, ended = [], len(bench.outcomes)
     bench.env.go_on(Lane.WRITES)
     for _ in range(500):
         bench.env.run_for(1)
         if len(bench.outcomes) > ended:
-            answered.append(len(bench.outcomes) - ended)
+            rounds.append(len(bench.outcomes) - ended)
             ended = len(bench.outcomes)
-    assert answered == [1, 2, 1, 1] and bench.counters["log.syncs"] == before + 4
-    assert [len(text) for text in list(bench.everything().values())[1:]] == [1, 300, 300, 300, 1500]
+    assert list(bench.everything().values())[2:] == list(messages)
+    assert rounds[0] == 1 and bench.counters["log.syncs"] == before + len(rounds)
+    return rounds[1:]
+
+
+def test_a_round_has_a_bound_so_that_its_publishers_are_answered_while_the_next_is_written(make_bench) -> None:
+    assert rounds_of(make_bench, *[b"b" * 300] * 3) == [2, 1]
+
+
+def test_a_run_that_is_larger_than_the_bound_of_a_round_goes_alone(make_bench) -> None:
+    assert rounds_of(make_bench, b"b" * 1500, b"c" * 100) == [1, 1]
+
+
+def test_where_more_waits_than_two_bounds_of_a_round_half_of_it_is_the_next(make_bench) -> None:
+    assert rounds_of(make_bench, *[b"b" * 300] * 12) == [6, 3, 2, 1]
 
 
 def unawaited(make_bench, *messages: bytes) -> Any:
