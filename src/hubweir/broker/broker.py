@@ -112,7 +112,10 @@ class Broker:
         self._look.start()
 
     def stop(self, on_done: Callable[[], None]) -> None:
-        """Answer what waits, write what is pending with its idle mark, close the store; then call on_done, once."""
+        """Answer what waits, write what is pending with its idle mark, close the store; then call on_done.
+
+        A second call does nothing, and its on_done is never called.
+        """
         if self._is_stopping:
             return
         self._is_stopping = True

@@ -21,6 +21,7 @@ from hubweir.broker.commands.process import Done, Refusal
 from hubweir.env import Env, Lane, Result, Timer, join_path
 from hubweir.errors import NOT_FOUND, STORE_OFFLINE, HubweirError
 from hubweir.messaging_store.disk.layout import FORMAT_NAME
+from hubweir.messaging_store.log import call_all
 from hubweir.service.data_folder import store_folder
 
 logger = logging.getLogger(__name__)
@@ -171,8 +172,7 @@ class ServedStore:
         if self._closing:
             return
         waits, self._on_free = self._on_free, []
-        for on_done in waits:
-            on_done()
+        call_all(waits)
 
     def _tell(self) -> None:
         for listener in self._on_change:

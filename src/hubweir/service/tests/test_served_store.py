@@ -132,6 +132,19 @@ def test_whoever_takes_a_store_away_again_or_ends_the_process_waits_until_its_fo
     assert told[3:] == [("late", False)]
 
 
+def test_a_fault_of_one_who_waits_keeps_no_other_from_being_told(watched: Watched) -> None:
+    def fails() -> None:
+        raise RuntimeError("a fault of whoever waits")
+
+    store = served(watched).store
+    told: list[str] = []
+    store.take_away(fails)
+    store.stop(lambda: told.append("stop"))
+    with pytest.raises(RuntimeError, match="whoever waits"):
+        watched.env.run_for(1_000)
+    assert told == ["stop"]
+
+
 def test_whoever_waited_for_a_free_folder_is_told_once(watched: Watched) -> None:
     store = served(watched).store
     told: list[str] = []
