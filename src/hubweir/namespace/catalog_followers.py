@@ -3,7 +3,8 @@
 A change is answered when every follower has applied it, so that no process goes by an old key or a description that is
 gone (promise P17). A follower that has not applied an operation APPLY_LIMIT_MS after it was told it is dead: nobody
 waits for it any more, and it has to follow anew. One whose stream ended is waited for as long, since its process may
-serve clients and come back; one whose process is known to have ended is not waited for at all.
+serve clients and come back; one whose process is known to have ended is not waited for at all. Where the writer's own
+process was stopped, what they said meanwhile waits to be read: each has its time anew.
 
 Nothing here is kept: after a crash of the writer's process the followers come to the next one.
 """
@@ -17,6 +18,8 @@ from dataclasses import dataclass, field
 from hubweir.env import Env, Timer
 
 APPLY_LIMIT_MS = 2_000
+# So late rings no timer of a process that runs, on a busy machine either.
+STOPPED_MS = 1_000
 
 OnOperation = Callable[[int, bytes], None]
 
@@ -161,6 +164,8 @@ class CatalogFollowers:
         """Whoever is late is dead."""
         self._timer = None
         now_ms = self._time.monotonic_ms()
+        if now_ms - self._timer_at_ms >= STOPPED_MS:
+            self._wait_anew(now_ms + APPLY_LIMIT_MS)
         dead = {
             process: follower
             for process, follower in self._followers.items()
@@ -171,6 +176,12 @@ class CatalogFollowers:
             follower.on_dead()
         self._ring()
         self._answer()
+
+    def _wait_anew(self, until_ms: int) -> None:
+        for follower in self._followers.values():
+            follower.told = deque((version, until_ms) for version, _ in follower.told)
+            if follower.away_until_ms is not None:
+                follower.away_until_ms = until_ms
 
 
 def _nothing() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.namespace.catalog_followers import APPLY_LIMIT_MS, CatalogFollowers
+from hubweir.namespace.catalog_followers import APPLY_LIMIT_MS, STOPPED_MS, CatalogFollowers
 from hubweir.testing.simulated_env import SimulatedEnv
 
-ONE, TWO = 11, 22
+ONE, TWO, THREE = 11, 22, 33
 
 
 class Watched:
@@ -225,6 +225,29 @@ def test_one_that_left_is_dead_in_time_though_nothing_else_rings(watched: Watche
     watched.change()
     watched.followers.applied(ONE, 1)
     assert watched.answered == [1], "nobody waits for it"
+
+
+@pytest.mark.parametrize("late_ms", [STOPPED_MS, 10_000])
+def test_a_keeper_that_was_stopped_itself_gives_each_process_its_time_anew(watched: Watched, late_ms: int) -> None:
+    watched.came(ONE, TWO, THREE)
+    watched.followers.left(TWO)
+    watched.change()
+    watched.env.pass_over(watched.env.monotonic_ms() + APPLY_LIMIT_MS + late_ms)
+    watched.env.run_for(0)  # its timers ring before it reads what came meanwhile
+    assert (watched.dead, watched.answered) == ([], [])
+    watched.env.run_for(APPLY_LIMIT_MS - 1)
+    watched.followers.applied(ONE, 1)
+    assert (watched.dead, watched.answered) == ([], [])
+    watched.env.run_for(1)
+    assert (watched.dead, watched.answered) == ([TWO, THREE], [1])
+
+
+def test_a_keeper_whose_timer_is_a_little_late_waits_no_longer(watched: Watched) -> None:
+    watched.came(ONE)
+    watched.change()
+    watched.env.pass_over(watched.env.monotonic_ms() + APPLY_LIMIT_MS + STOPPED_MS - 1)
+    watched.env.run_for(0)
+    assert (watched.dead, watched.answered) == ([ONE], [1])
 
 
 class SetForward(SimulatedEnv):
