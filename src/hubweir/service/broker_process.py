@@ -1,10 +1,10 @@
 """One of the processes of `hubweir serve --brokers N`: brokers of its stores, and gateways that follow the keeper.
 
 It is started by a supervisor, with one JSON document on standard input (process_start.py), and serves on when that
-dies. A store of it that is away (served_store.py) has no socket until it comes; all else goes on. A start: brokers with
-their stores → sockets, so that the supervisor and the other processes reach them → the
-catalogs are followed → clients are taken when the supervisor says so, which has had the logs opened by then. A stop
-begins with the clients, so that what they sent is answered while all brokers are there.
+dies, unless nobody could find it by then. A store of it that is away (served_store.py) has no socket until it comes;
+all else goes on. A start: brokers with their stores → sockets, so that the supervisor and the other processes reach
+them → the catalogs are followed → clients are taken when the supervisor says so, which has had the logs opened by then.
+A stop begins with the clients, so that what they sent is answered while all brokers are there.
 
 It hears no signal of a terminal. SIGTERM stops it; SIGHUP has it read its certificate again.
 """
@@ -53,6 +53,10 @@ logger = logging.getLogger(__name__)
 
 OTHERS_S = 3.0  # for another process to answer: one that lives does so within milliseconds
 TOLD_AFTER_MS = 5_000  # a process that was killed is back by then
+
+
+class SupervisorGone(HubweirError):
+    """Whoever started the process died before it could be reached."""
 
 
 class BrokerProcess(Parts):
@@ -150,6 +154,9 @@ class BrokerProcess(Parts):
         self._ends.push_async_callback(shared.close)
         self._ends.push_async_callback(door.close)
         shared.serve(folder.process(self._start_document.index))
+        # The next supervisor may have looked for it before it listened, and starts another in its place.
+        if os.getppid() != self._start_document.supervisor:
+            raise SupervisorGone("its supervisor is gone, and the next one may not know of it")
 
     def _follow_catalogs(self, remote: RemoteBroker) -> None:
         """A gateway for each namespace, as soon as its catalog is known."""

@@ -21,16 +21,18 @@ from hubweir.errors import HubweirError
 class ProcessStart:
     """See the module's text.
 
-    index: 0 … settings.brokers - 1. process_id: of this life of it, and of no other. stores: how many messaging stores
-    there are, of all processes. addresses: hosts and ports to listen on, none of them 0. named: the stores in which
-    catalogs name logs, so that none of them is made anew. orders: of tests that stand: it goes by them from its first
-    moment, since a store that saw time pass is not to see it run back.
+    index: 0 … settings.brokers - 1. process_id: of this life of it, and of no other. supervisor: the system's number of
+    the process that starts it. stores: how many messaging stores there are, of all processes. addresses: hosts and
+    ports to listen on, none of them 0. named: the stores in which catalogs name logs, so that none of them is made
+    anew. orders: of tests that stand: it goes by them from its first moment, since a store that saw time pass is not to
+    see it run back.
     """
 
     settings: Settings
     namespaces: tuple[NamespaceSettings, ...]
     index: int
     process_id: int
+    supervisor: int
     stores: int
     addresses: tuple[tuple[str, int], ...]
     named: tuple[int, ...]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -240,6 +241,7 @@ class Supervisor(Parts):
             namespaces=self.namespaces,
             index=index,
             process_id=process_id,
+            supervisor=os.getpid(),
             stores=self._stores,
             addresses=tuple(self.addresses),
             named=tuple(sorted(self._named_stores())),

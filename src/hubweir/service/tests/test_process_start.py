@@ -20,6 +20,7 @@ START = ProcessStart(
     ),
     index=1,
     process_id=4711,
+    supervisor=815,
     stores=7,
     addresses=(("127.0.0.1", 5671), ("::1", 5671)),
     named=(0, 4),
@@ -53,6 +54,7 @@ def test_processes_of_one_start_have_one_digest_whatever_their_keys_and_ports() 
         namespaces=tuple(replace(each, key="x", stored_name="a") for each in START.namespaces),
         index=2,
         process_id=9,
+        supervisor=10,
         addresses=(),
         named=(),
     )
