@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hubweir.amqp.messaging.message import Message, Properties, ValueBody, encode_message
 from hubweir.broker.commands.broker_process import (
     AskProcesses,
     BrokerFault,
@@ -17,23 +18,27 @@ from hubweir.broker.commands.broker_process import (
 )
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.process import Done, Refusal
-from hubweir.errors import NOT_FOUND
-from hubweir.gateway.amqp.broker_requests import BROKER, STORE
+from hubweir.errors import NOT_FOUND, TIMED_OUT
+from hubweir.gateway.amqp.broker_requests import ANSWER_MS, AWAY, BROKER, STORE, UNKNOWN
 from hubweir.gateway.amqp.tests.test_management_node import ask
-from hubweir.gateway.amqp.tests.world import World, quotas, status_of
+from hubweir.gateway.amqp.tests.world import Peer, World, quotas, status_of
 
 
 class Supervisor:
     """Answers as one with two processes."""
 
     is_up = True
+    is_stalled = False
 
     def __init__(self) -> None:
         self.asked: list[Command] = []
+        self.unanswered: list[Callable[[Answer], None]] = []
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
         self.asked.append(command)
-        if isinstance(command, AskProcesses):
+        if self.is_stalled:
+            self.unanswered.append(on_answer)
+        elif isinstance(command, AskProcesses):
             on_answer(
                 ProcessesTold(
                     (ProcessTold(0, 11, (0, 2), "serves", 5, 1, (2,)), ProcessTold(1, 0, (1,), "stopped", 0, 2, ()))
@@ -48,6 +53,22 @@ class Supervisor:
 
     def listen(self, on_push: Callable[[Any], None]) -> None:
         """It pushes nothing."""
+
+
+class Asked:
+    """A request that is not answered at once."""
+
+    def __init__(self, peer: Peer, operation: str, kind: str, fault: str) -> None:
+        said = {"operation": operation, "type": kind, "name": "1", "fault": fault}
+        self._peer = peer
+        self._reply = peer.receiver("$management", credit=10)
+        message = Message(properties=Properties(message_id="m"), application_properties=said, body=ValueBody(None))
+        peer.sender("$management").send(encode_message(message), settled=False)
+        peer.run()
+
+    @property
+    def answers(self) -> list[Message]:
+        return self._peer.received(self._reply)
 
 
 @pytest.fixture
@@ -109,6 +130,54 @@ def test_what_makes_no_sense_is_refused(world: World, name: str, fault: str, sta
     found, description = status_of(ask(world.trusted_peer(), "UPDATE", BROKER, name, fault=fault))
     assert found == status
     assert text in description
+
+
+ASKED = (("LIST", BROKER, ""), ("UPDATE", BROKER, "kill"), ("UPDATE", STORE, "away"))
+
+
+@pytest.mark.parametrize(("operation", "what", "fault"), ASKED)
+def test_a_supervisor_that_stalls_is_waited_for_half_a_minute(
+    world: World, operation: str, what: str, fault: str
+) -> None:
+    supervisor = world.process.supervisor = Supervisor()
+    supervisor.is_stalled = True
+    peer = world.trusted_peer()
+    asked = Asked(peer, operation, what, fault)
+    peer.run(ANSWER_MS - 1_000)
+    assert asked.answers == []
+    peer.run(2_000)
+    status, description = status_of(asked.answers[0])
+    assert status == 408
+    assert "hubweir broker list" in description
+    for on_answer in supervisor.unanswered:  # it goes on
+        on_answer(Done())
+    peer.run(1_000)
+    assert len(asked.answers) == 1
+
+
+@pytest.mark.parametrize(("operation", "what", "fault"), ASKED)
+def test_what_a_supervisor_did_that_goes_before_it_answers_is_not_known(
+    world: World, operation: str, what: str, fault: str
+) -> None:
+    supervisor = world.process.supervisor = Supervisor()
+    supervisor.is_stalled = True
+    peer = world.trusted_peer()
+    asked = Asked(peer, operation, what, fault)
+    for on_answer in supervisor.unanswered:
+        on_answer(Refusal(TIMED_OUT, "the broker went away before it answered", known=False))
+    peer.run()
+    status, description = status_of(asked.answers[0])
+    assert status == 408
+    assert UNKNOWN in description
+
+
+@pytest.mark.parametrize(("operation", "what", "fault"), ASKED)
+def test_while_the_supervisor_is_away_nothing_is_ordered(world: World, operation: str, what: str, fault: str) -> None:
+    supervisor = world.process.supervisor = Supervisor()
+    supervisor.is_up = False
+    status, description = status_of(ask(world.trusted_peer(), operation, what, "1", fault=fault))
+    assert (status, supervisor.asked) == (503, [])
+    assert AWAY in description
 
 
 def test_only_who_may_manage_the_namespace_asks(world: World) -> None:
