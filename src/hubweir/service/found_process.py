@@ -47,8 +47,7 @@ async def find_left(folder: RuntimeFolder, env: Env) -> list[Left]:
     left = []
     for index in folder.processes():
         path = folder.process(index)
-        pid = listener_pid(path)
-        life = None if pid is None else WatchedProcess.found(pid)
+        life = who_listens(path)
         if life is not None:
             state = await ask_process(path, env)
             told = None if state is None else await ask_once(path, AskOrders(), env, within_s=ANSWER_S)
@@ -60,6 +59,17 @@ async def find_left(folder: RuntimeFolder, env: Env) -> list[Left]:
 def newest_orders(left: Iterable[Left]) -> StandingOrders:
     """What the last supervisor had its processes go by, as far as one of them heard of it."""
     return max((each.orders for each in left), key=attrgetter("version"), default=StandingOrders())
+
+
+def who_listens(path: Path) -> WatchedProcess | None:
+    """The process that listens on a path, also one that is stopped; None: nobody does."""
+    pid = listener_pid(path)
+    life = None if pid is None else WatchedProcess.found(pid)
+    if life is not None and listener_pid(path) != pid:
+        # It ended in between, and another process may have its number by now: that one is not ours to end.
+        life.forget()
+        return None
+    return life
 
 
 async def ask_process(path: Path, env: Env) -> ProcessState | None:
@@ -82,13 +92,15 @@ async def end_found(index: int, life: WatchedProcess, *, answers: bool) -> None:
 
 
 async def end_left(data: str, env: Env) -> None:
-    """End all broker processes that serve on for a supervisor of a data folder that is gone: a start without any."""
+    """End all broker processes that serve on for a supervisor of a data folder that is gone: a start without any. The
+    folder of their sockets goes, too.
+    """
     folder = RuntimeFolder.left(data)
     if folder is None:
         return
     for index in folder.processes():
         path = folder.process(index)
-        pid = listener_pid(path)
-        life = None if pid is None else WatchedProcess.found(pid)
+        life = who_listens(path)
         if life is not None:
             await end_found(index, life, answers=await ask_process(path, env) is not None)
+    folder.leave()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -17,15 +20,23 @@ from hubweir.broker.shared_broker import SharedBroker
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.gateway.process_orders import ProcessOrders
-from hubweir.service import found_process
-from hubweir.service.found_process import Left, ask_process, end_found, newest_orders
+from hubweir.service import found_process, runtime_folder
+from hubweir.service.found_process import Left, ask_process, end_found, end_left, newest_orders, who_listens
 from hubweir.service.process_door import ProcessDoor
+from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.testing.event_loops import run_on
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.settable_clock import SettableClock
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are watched on Linux alone")
 STATE = ProcessState(7, 1, "digest", ("127.0.0.1:1",), 0, is_serving=True, follows=True, away=())
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder for sockets: a path of one has few characters, and tmp_path in a worker takes most of them."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 async def no_bytes() -> bytes:
@@ -66,6 +77,56 @@ def test_one_that_does_not_answer_is_not_waited_for(tmp_path: Path, monkeypatch:
             silent.bind(str(tmp_path / "process-1.sock"))
             silent.listen()
             assert await ask_process(tmp_path / "process-1.sock", env) is None
+        env.close()
+
+    run_on("asyncio", scenario())
+
+
+def test_a_process_that_has_the_number_of_one_that_ended_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "process-1.sock"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+            listener.listen()
+            life = who_listens(path)
+            assert life is not None and life.pid == os.getpid()
+            life.forget()
+        assert who_listens(path) is None
+        for second in (None, os.getpid() + 1):  # it ended, or the next one listens
+            numbers = iter([os.getpid(), second])
+            with monkeypatch.context() as patch:
+                patch.setattr(found_process, "listener_pid", lambda path, numbers=numbers: next(numbers))
+                assert who_listens(path) is None
+            assert list(numbers) == []
+
+    run_on("asyncio", scenario())
+
+
+def test_a_start_without_a_supervisor_ends_whoever_is_left_and_removes_the_paths(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime_folder, "_FIXED_PLACE", short_path)
+    folder = RuntimeFolder.of("data")
+    for path in (folder.process(0), folder.broker(0), folder.keeper):
+        path.touch()
+    program = (
+        "import socket, sys, time; listener = socket.socket(socket.AF_UNIX); "
+        f"listener.bind({str(folder.process(1))!r}); listener.listen(); time.sleep(60)"
+    )
+    monkeypatch.setattr(found_process, "ANSWER_S", 0.1)
+
+    async def scenario() -> None:
+        env = SystemEnv(MemoryFiles())
+        life = WatchedProcess.spawn([sys.executable, "-c", program], b"")
+        while who_listens(folder.process(1)) is None:
+            await asyncio.sleep(0.005)
+        await end_left("data", env)
+        await life.ended()
+        assert life.exit_code == -signal.SIGKILL
+        assert not folder.path.exists()
+        await end_left("data", env)
         env.close()
 
     run_on("asyncio", scenario())
