@@ -34,7 +34,7 @@ from several_processes import (
 )
 
 from hubweir.service.runtime_folder import RuntimeFolder
-from hubweir.testing.broker_processes import broker_pids
+from hubweir.testing.broker_processes import broker_pids, end_brokers
 from hubweir.testing.server_process import ServerProcess
 
 ALONE_S = 5.0  # so long the load goes on without a supervisor
@@ -72,6 +72,28 @@ def test_brokers_serve_on_without_a_supervisor_and_the_next_one_keeps_them(
     assert server.stop() == 0
     assert broker_pids(data) == {}
     assert RuntimeFolder.left(str(data)) is None
+
+
+def test_a_start_that_fails_leaves_processes_to_the_next_one(tmp_path: Path, server: ServerProcess) -> None:
+    data, nothing = tmp_path / "data", str(tmp_path / "nothing")
+    before = broker_pids(data)
+    server.kill_supervisor()
+    wrong = ServerProcess(
+        data, ports=server.ports, arguments=["--brokers", str(BROKERS), "--tls-cert", nothing, "--tls-key", nothing],
+        environment={"PYTHONPATH": SOURCE},
+    )  # fmt: skip
+    wrong.begin()
+    try:
+        assert not wrong.becomes_ready()
+    finally:
+        wrong.kill_supervisor()
+    assert nothing in wrong.output
+    if broker_pids(data) != before:
+        end_brokers(data, before.values())  # nobody else finds them
+        pytest.fail("they are not found any more")
+    server.start()
+    assert broker_pids(data) == before
+    assert server.stop() == 0
 
 
 def test_processes_of_another_start_are_ended_before_their_stores_are_opened(

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from hubweir.drivers.unix_socket import listener_pid
 from hubweir.errors import HubweirError
 
 _FIXED_PLACE = Path("/tmp")
@@ -75,10 +76,15 @@ class RuntimeFolder:
         return self.path / f"clients-{index}.sock"
 
     def leave(self) -> None:
-        """Remove the folder, with the paths of killed processes: the service ended, and nobody answers on any."""
+        """Remove the folder, with the paths of killed processes: the service ended.
+
+        After a start that failed, processes of an earlier supervisor may serve on: their paths stay, by which the next
+        one finds them.
+        """
         with suppress(OSError):
             for path in self.path.iterdir():
-                path.unlink()
+                if listener_pid(path) is None:
+                    path.unlink()
             self.path.rmdir()
 
     def processes(self) -> list[int]:

@@ -1,7 +1,10 @@
 """One data folder leads to one short folder of sockets, of its user alone."""
 
 import os
+import socket
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -83,3 +86,18 @@ def test_a_service_that_ended_leaves_nothing() -> None:
     folder.leave()
     assert not folder.path.exists()
     folder.leave()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell who listens")
+def test_a_start_that_failed_leaves_the_paths_of_processes_that_serve_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with TemporaryDirectory() as short:  # a path of a socket has few characters
+        monkeypatch.setattr(runtime_folder, "_FIXED_PLACE", Path(short))
+        folder = RuntimeFolder.of("data")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(folder.process(1)))
+            listener.listen()
+            folder.process(0).touch()
+            folder.leave()
+            assert list(folder.path.iterdir()) == [folder.process(1)]
+        folder.leave()
+        assert not folder.path.exists()
