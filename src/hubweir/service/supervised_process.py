@@ -139,12 +139,12 @@ class SupervisedProcess:
             self.process_id, self.life = found or await self._spawned()
             found = None
             await self._live(self.life)
-            await self._may_live.wait()
             if self._env.machine.monotonic_ms() - began_ms > STEADY_S * 1_000:
                 delay_s = FIRST_DELAY_S
             if not self._is_stopping:
                 await asyncio.sleep(delay_s)
             delay_s = min(2 * delay_s, LAST_DELAY_S)
+            await self._may_live.wait()  # the order may have come meanwhile
 
     async def let_clients_go(self) -> None:
         """Have it end its connections. From now on it is not started again."""

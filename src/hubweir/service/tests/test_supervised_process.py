@@ -322,6 +322,19 @@ async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_starte
 
 
 @on_a_loop
+async def test_one_that_is_to_be_started_again_and_is_stopped_by_order_before_that_stays_away() -> None:
+    world = World("")
+    keeping = asyncio.ensure_future(world.process.keep())
+    await world.until(lambda: ("ended", 105) in world.seen)  # the next life is to begin in 0.8 s
+    world.process.order(BrokerFault.STOP)
+    await asyncio.sleep(1.2)
+    assert (len(world.lives), world.process.told().state) == (5, "stopped")
+    world.process.order(BrokerFault.START)
+    await world.until(lambda: len(world.lives) == 6)
+    await world.close(keeping)
+
+
+@on_a_loop
 async def test_a_process_that_was_killed_by_order_is_started_again_by_itself() -> None:
     world = World()
     keeping = asyncio.ensure_future(world.process.keep())
