@@ -246,9 +246,13 @@ class SupervisorPart:
         self,
         entities: Sequence[EntityDescription],
         rule: AuthorizationRuleDescription,
+        on_kept: Callable[[], None],
         on_ready: Callable[[], None],
     ) -> None:
-        """Open the catalog, have the processes, serve. entities, rule: that are there when on_ready is called."""
+        """Open the catalog, have the processes, serve. on_kept: called when the keeper takes changes.
+
+        entities, rule: that are there when on_ready is called.
+        """
         env, counters = self._env, Counters()
         alarms = Alarms(env, counters)
         catalogs = MessagingStore.open(
@@ -302,6 +306,7 @@ class SupervisorPart:
         self.keeper.expect(process_id for process_id, _ in self._found.values())
         shared.serve(KEEPER)
         self._is_open.set()
+        on_kept()
         await self._until(lambda: all(each.is_serving for each in self.processes))
         if is_new:
             for entity in entities:

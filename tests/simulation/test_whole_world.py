@@ -31,6 +31,7 @@ from hubweir.broker.remote_broker import RemoteBroker
 from hubweir.errors import MESSAGE_NOT_FOUND, ServiceError
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.gateway.fragment_turn import FragmentTurn
+from hubweir.gateway.keeper.server import KeeperServer
 from hubweir.gateway.transaction_endings import TransactionEndings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.catalog_followers import CatalogFollowers
@@ -125,6 +126,11 @@ def answer_changes_before_they_are_applied(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(CatalogFollowers, "when_applied", lambda self, version, callback: callback())
 
 
+def wait_for_nobody_under_a_new_keeper(patch: pytest.MonkeyPatch) -> None:
+    """It answers changes before the processes that it finds follow it, which serve clients meanwhile."""
+    patch.setattr(KeeperServer, "expect", lambda self, processes: None)
+
+
 def start_a_broker_beside_one_that_was_to_be_killed(patch: pytest.MonkeyPatch) -> None:
     """The supervisor takes a stopped process for dead; that one goes on with its old epoch."""
     lock, ended = MemoryFiles.lock_folder, SimulatedLife.has_ended
@@ -194,6 +200,7 @@ DEFECTS = [
     pytest.param(route_again_behind_an_unknown_outcome, marks=pytest.mark.slow),  # a minute: see CONTROL_SEEDS
     keep_locks_over_openings,
     answer_changes_before_they_are_applied,
+    wait_for_nobody_under_a_new_keeper,
     start_a_broker_beside_one_that_was_to_be_killed,
     answer_settlements_before_they_are_durable,
     give_a_held_session,

@@ -240,7 +240,8 @@ class WholeWorld:
                 ready.set_result(None)
 
         rule = AuthorizationRuleDescription(GUEST, Rights.SEND, Secret("key 0"), Secret(""))
-        process.start(part.start(_entities(self.orders.has_ids), rule, serves)).add_done_callback(over)
+        started = part.start(_entities(self.orders.has_ids), rule, self.catalog.keeper_came, serves)
+        process.start(started).add_done_callback(over)
         await ready
 
     def _spawn(self, index: int) -> tuple[int, SimulatedLife]:

@@ -1,21 +1,23 @@
 """Changes of the catalog in the whole world, and what must be true of its copies behind each answer (P17, P18).
 
-Whoever is answered finds the change at every process that follows. In the end every copy is the keeper's own, and
-nothing is half made or half removed.
+Whoever is answered finds the change at every process that takes clients, but for one that the keeper may take for dead,
+since it was stopped or cut off. In the end every copy is the keeper's own, and nothing is half made or half removed.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from simulated_service import BROKERS, NAMESPACE
+from simulated_service import BROKERS
 
 from hubweir.errors import ServiceError
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.gateway import Gateway
+from hubweir.namespace.catalog_followers import APPLY_LIMIT_MS
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rule_changes import RuleKey, RuleLevel
 from hubweir.namespace.secret import Secret
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 GUEST = "guest"  # the rule whose key is renewed
 SETTLED_S = 60.0
+REACHED_MS = APPLY_LIMIT_MS + 500  # who can be reached for so long is waited for: it connects within half a second
 
 
 class CatalogChanges:
@@ -38,18 +41,25 @@ class CatalogChanges:
         self._doubtful: set[str] = set()
         self.answered = 0
         self.is_over = False
+        self._keeper_came = asyncio.Event()
+
+    def keeper_came(self) -> None:
+        """A keeper takes changes."""
+        self._keeper_came.set()
 
     async def run(self) -> None:
-        """One change after the other."""
+        """One change after the other. A new keeper makes one by itself, before anybody follows it."""
         random = self._world.random
         while not self.is_over:
-            await asyncio.sleep(random.uniform(0.3, 3.0))
+            self._keeper_came.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._keeper_came.wait(), random.uniform(0.3, 3.0))
             gateways = self._gateways()
             if gateways:
-                self._change(*random.choice(gateways))
+                self._change(*(gateways[-1] if self._keeper_came.is_set() else random.choice(gateways)))
 
     def _gateways(self) -> list[tuple[Any, Gateway]]:
-        """Of the processes that run now."""
+        """Of the processes that run now, the supervisor's last."""
         world = self._world
         found = [
             (world.lives[index][1].process, part.gateway)
@@ -105,20 +115,16 @@ class CatalogChanges:
         process.context.copy().run(process.call, partial(gateway.keeper.change_rules, None, change, done))
 
     def _answered(self, what: str, holds: Callable[[Gateway], bool]) -> None:
-        """A change was answered: whoever follows has it."""
+        """A change was answered: whoever takes clients goes by it."""
         world = self._world
         self.answered += 1
         world.note(what)
-        supervisor = world.supervisor
-        if supervisor is None or supervisor.gateway is None:
-            return
-        keeper = supervisor.gateway.keeper
-        assert isinstance(keeper, CatalogKeeper)
         for index, part in sorted(world.parts.items()):
-            # One that was taken for dead, and has come again, is about to get the whole catalog.
-            follows = part.process_id in keeper.followers.processes and part.keeper.is_following(NAMESPACE)
-            if follows and part.gateway is not None and not holds(part.gateway):
-                world.found(Violation(f"P17, P18: {what}, and broker process {index}, which follows, does not know it"))
+            process = world.lives[index][1].process
+            if not part.is_serving or not world.faults.may_reach_the_supervisor(process, REACHED_MS):
+                continue
+            if part.gateway is not None and not holds(part.gateway):
+                world.found(Violation(f"P17, P18: {what}, and broker process {index}, which serves, does not know it"))
 
     async def settle(self) -> None:
         """The world is healed: all copies become the keeper's, and nothing is unfinished."""

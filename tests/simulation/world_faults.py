@@ -32,7 +32,7 @@ PLANNED_AT_ONCE = 3
 # What goes wrong, and how often; clocks in half of the worlds alone. LATE is left out in a third of the worlds, where
 # the checks are sharper.
 KINDS = {"kill": 3, "power cut": 4, "cut": 3, "disk": 6, "clock": 4, "keeper": 2}
-LATE = {"stop": 4, "killed stop": 4, "block": 4, "block one way": 4}
+LATE = {"stop": 4, "killed stop": 4, "keeper stop": 4, "block": 4, "block one way": 4}
 CLIENTS = (
     *("publisher", "reader 0", "reader 1", "reader 2", "o", "orders 1", "orders 2", "t", "turns 1", "turns 2"),
     *("f", "feed 1", "feed 2", "mover 1", "mover 2"),
@@ -51,6 +51,14 @@ class Faults:
     def __init__(self, world: WholeWorld) -> None:
         self._world = world
         self.jumped_ms = [0] * (BROKERS + 1)
+        # By the name of a process: when it went on, or its way to the supervisor was open again.
+        self._reached_since_ms: dict[str, int] = {}
+
+    def may_reach_the_supervisor(self, process: SimulatedProcess, for_ms: int) -> bool:
+        """Whether a process runs, and its way to the supervisor is open, for so long by now. That may be away."""
+        world = self._world
+        is_open = process.runs and not world.network.is_blocked(process.name, SUPERVISOR)
+        return is_open and self._reached_since_ms.get(process.name, -for_ms) + for_ms <= world.now_ms
 
     async def run(self) -> None:
         """All of them."""
@@ -59,7 +67,7 @@ class Faults:
         if world.is_scheduling:
             del kinds["clock"]
         await asyncio.sleep(random.uniform(0.2, 1.5))
-        for _ in range(random.randrange(3, 7)):
+        for _ in range(random.randrange(3, 8)):
             await self._do(random.choices(list(kinds), list(kinds.values()))[0])
             await asyncio.sleep(random.uniform(0.1, 2.5))
 
@@ -87,6 +95,9 @@ class Faults:
             case "keeper":
                 if world.supervisor_process is not None:
                     world.processes.end(world.supervisor_process, power_cut=random.random() < 0.5)
+            case "keeper stop":
+                if world.supervisor_process is not None:
+                    await self._stop(world.supervisor_process, random.randrange(300, LATEST_MS))
             case "stop" | "killed stop":
                 assert process is not None
                 await self._stop(process, random.randrange(300, LATEST_MS) if kind == "stop" else KILLED_MS)
@@ -106,6 +117,7 @@ class Faults:
         await asyncio.sleep(for_ms / 1_000)
         if process.is_alive:
             process.go_on(world.now_ms)
+        self._reached_since_ms[process.name] = world.now_ms
 
     async def _block(self, *, both_ways: bool) -> None:
         """Hold what goes from one process to another, to the supervisor or to a client, or comes from there.
@@ -122,3 +134,5 @@ class Faults:
         if random.random() < 0.5:
             world.network.cut(*ends)
         world.network.heal()
+        if SUPERVISOR in ends:
+            self._reached_since_ms[one] = world.now_ms
