@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from hubweir.env import Env
@@ -202,7 +203,9 @@ class CatalogLog:
             self.on_applied()
 
     def _answer(self, change: Change[object], answer: object) -> None:
-        self._env.call_soon(lambda: change.on_done(answer))
+        """Tell of a refusal when every process has applied what it was judged against: whoever is told may look."""
+        told = partial(self._env.call_soon, lambda: change.on_done(answer))
+        self.followers.when_applied(self.catalog.version, told)
 
 
 def _offline(error: Exception) -> ServiceError:

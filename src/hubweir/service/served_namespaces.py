@@ -123,7 +123,10 @@ class ServedNamespaces:
         await self._whole(self._delete(name), name=f"deletion of namespace {name}")
 
     async def _whole(self, step: Coroutine[Any, Any, None], *, name: str) -> None:
-        """Do all of a step, also when whoever asked for it goes away in the middle."""
+        """Do all of a step, also when whoever asked for it goes away in the middle.
+
+        A refusal comes when every process serves what it was judged against: so whoever hears it may look.
+        """
         ended: asyncio.Future[ServiceError | None] = asyncio.get_running_loop().create_future()
 
         def end(refusal: ServiceError | None) -> None:
@@ -148,6 +151,7 @@ class ServedNamespaces:
         self._tasks.start(run(), name=name)
         refusal = await ended
         if refusal is not None:
+            await self._followed()
             raise refusal
 
     async def _create(self, wanted: NewNamespace) -> None:

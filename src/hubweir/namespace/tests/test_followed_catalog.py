@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace as replace_fields
+from functools import partial
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from hubweir.errors import CorruptStore, NewerFormat, ServiceError
+from hubweir.errors import ENTITY_EXISTS, CorruptStore, NewerFormat, ServiceError
+from hubweir.namespace.event_hub_changes import add_group
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.followed_catalog import FollowedCatalog
 from hubweir.namespace.queue_description import QueueDescription
@@ -231,3 +233,20 @@ def test_a_change_is_answered_when_the_copy_has_it(copied: Copied) -> None:
     assert held == [1, 2] and answers == []  # the second was written meanwhile: none waits for the answer of another
     copied.writer.followers.applied(2, 2)
     assert [answer.name for answer in answers] == ["hub", "other"]  # type: ignore[attr-defined]
+
+
+def test_a_refusal_is_told_when_every_copy_has_what_it_was_judged_against(copied: Copied) -> None:
+    """So whoever hears that there is a group already finds it, in whichever process it looks."""
+    copied.process.create("hub")
+    copied.writer.followers.came(2, copied.copy.version, lambda version, _: None, lambda: None)
+    copied.writer.followers.applied(2, copied.copy.version)
+    answers: list[object] = []
+    for _ in range(2):
+        copied.writer.change("hub", EventHubDescription, partial(add_group, name="g"), answers.append)
+    copied.env.run_for(1_000)
+    assert answers == []
+    copied.writer.followers.applied(2, copied.copy.version)
+    copied.env.run_for(0)
+    made, refused = answers
+    assert not isinstance(made, ServiceError)
+    assert isinstance(refused, ServiceError) and refused.condition is ENTITY_EXISTS
