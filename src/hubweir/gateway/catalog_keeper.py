@@ -39,6 +39,7 @@ from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.changes import EntityChange, NamespaceChange, RuleChange
 from hubweir.namespace.entity import AnyEntity, Entity, EntityDescription, EntityStatus, of_kind
 from hubweir.namespace.namespace_description import NamespaceDescription
+from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
@@ -153,14 +154,19 @@ class CatalogKeeper:
         """Make an entity; on_done when it is served and durable, or with why not and what is left of it.
 
         While a store is away, one of one log, or an event hub, goes to the others; one whose fragments would lie there,
-        too, is refused.
+        too, is refused. A refusal comes when no step of an entity of that name is under way: so whoever hears that
+        there is one finds it made, or gone.
         """
+
+        def refused(refusal: ServiceError) -> None:
+            self._when_at_rest(description.name, lambda: on_done(refusal))
+
         brokers = self._brokers
-        self._writer.begin_create(description, brokers.up, self._then_finish(on_done), away=brokers.away)
+        self._writer.begin_create(description, brokers.up, self._then_finish(on_done, refused), away=brokers.away)
 
     def delete(self, name: str, kind: type[K], on_done: OnDescription[K]) -> None:
         """Remove an entity and what it holds. From the intent on it is not served any more, and goes whatever fails."""
-        self._writer.begin_delete(name, kind, self._then_finish(on_done))
+        self._writer.begin_delete(name, kind, self._then_finish(on_done, on_done))
 
     def change(self, name: str, kind: type[K], change: EntityChange[K], on_done: OnDescription[K]) -> None:
         """Change an entity first in the catalog, then at its brokers, as far as the change concerns them.
@@ -274,16 +280,32 @@ class CatalogKeeper:
         commands = logs_of(entity, self._namespace).open(self._namespace.description.name)
         self._submit_all(commands, lambda refusals: on_done(_outcome(refusals, entity.description)))
 
-    def _then_finish(self, on_done: OnDescription[K]) -> Callable[[Entity[K] | ServiceError], None]:
+    def _then_finish(
+        self, on_done: OnDescription[K], on_refused: Callable[[ServiceError], None]
+    ) -> Callable[[Entity[K] | ServiceError], None]:
         """Carry an entity on to its end once the intent is written."""
 
         def intended(result: Entity[K] | ServiceError) -> None:
             if isinstance(result, ServiceError):
-                on_done(result)
+                on_refused(result)
             else:
                 self._finish(result, on_done)
 
         return intended
+
+    def _when_at_rest(self, name: str, callback: Callable[[], None]) -> None:
+        """Call back when no step of an entity of that name is under way; at once where none is."""
+        named = (each for each in self._namespace.unfinished() if fold(each.name) == fold(name))
+        entity = next(named, None)
+        if entity is None:
+            callback()
+            return
+
+        def begin(ended: Callable[[], None]) -> None:
+            callback()
+            ended()
+
+        self._turns.submit(entity.entity_id, begin)
 
     def _finish(self, entity: Entity[K], on_done: OnDescription[K]) -> None:
         """Carry an entity that is half made or half removed on to its end, when nothing else is done with it."""

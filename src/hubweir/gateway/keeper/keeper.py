@@ -37,7 +37,10 @@ class Keeper(Protocol):
         """Try nothing again: the next start carries on."""
 
     def create(self, description: K, on_done: OnDescription[K]) -> None:
-        """Make an entity; on_done when it is served and durable, or with why not and what is left of it."""
+        """Make an entity; on_done when it is served and durable, or with why not and what is left of it.
+
+        ENTITY_EXISTS comes when whatever is being done with the entity of that name has ended.
+        """
 
     def delete(self, name: str, kind: type[K], on_done: OnDescription[K]) -> None:
         """Remove an entity and what it holds. From the intent on it is not served any more, and goes whatever fails."""

@@ -17,9 +17,10 @@ from hubweir.broker.commands.partition import (
     OpenPartition,
 )
 from hubweir.broker.commands.process import Refusal
-from hubweir.errors import NOT_FOUND, STORE_OFFLINE, ServiceError
+from hubweir.errors import ENTITY_EXISTS, NOT_FOUND, STORE_OFFLINE, ServiceError
 from hubweir.gateway import catalog_keeper
 from hubweir.gateway.amqp.tests.world import World, event
+from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.messaging_store.log import Durability
 from hubweir.namespace.capture_description import CaptureDescription
 from hubweir.namespace.entity import EntityDescription
@@ -61,6 +62,70 @@ def test_a_creation_that_a_broker_refuses_leaves_nothing_and_frees_the_name() ->
     assert world.store.log_ids() == before
     del world.gate.refuse[CreatePartition]
     assert isinstance(world.create_hub("fresh", 3), EventHubDescription)
+
+
+def test_a_creation_that_meets_another_one_is_refused_when_that_one_is_made() -> None:
+    """So whoever hears that there is a hub already finds it. Held are the logs, then a copy in another process."""
+    world = World()
+    keeper = world.gateway.keeper
+    assert isinstance(keeper, CatalogKeeper)
+    followers = keeper.followers
+    world.gate.hold[CreatePartition] = []
+    followers.came(7, world.namespace.version, lambda version, _: None, lambda: None)
+    followers.applied(7, world.namespace.version)
+    order: list[tuple[str, object]] = []
+    for name in ("fresh", "FRESH"):
+        keeper.create(EventHubDescription(name, 2), lambda answer, name=name: order.append((name, answer)))
+    world.run_for(200)
+    followers.applied(7, world.namespace.version)
+    world.run_for(200)
+    assert order == []
+    world.gate.release(CreatePartition)
+    world.run_for(200)
+    assert order == [] and world.namespace.find("fresh", EventHubDescription) is not None, "the copy has it not yet"
+    followers.applied(7, world.namespace.version)
+    world.run_for(0)
+    (first, made), (second, refused) = order
+    assert (first, second) == ("fresh", "FRESH") and isinstance(made, EventHubDescription)
+    assert isinstance(refused, ServiceError) and refused.condition is ENTITY_EXISTS
+
+
+def test_a_creation_that_meets_one_that_is_taken_back_is_refused_when_the_name_is_free() -> None:
+    world = World()
+    world.gate.refuse[CreatePartition] = Refusal(STORE_OFFLINE, "the disk is full")
+    world.gate.hold[DeletePartition] = []
+    first, second = create(world, "fresh", 1), create(world, "fresh", 1)
+    world.run_for(200)
+    del world.gate.refuse[CreatePartition]
+    assert first == second == []
+    world.gate.release(DeletePartition)
+    world.run_for(200)
+    assert isinstance(second[0], ServiceError) and second[0].condition is ENTITY_EXISTS
+    assert isinstance(world.create_hub("fresh", 1), EventHubDescription)
+
+
+def test_a_creation_that_meets_a_deletion_is_refused_when_the_name_is_free() -> None:
+    world = World(hubs={"doomed": 1, "other": 1})
+    world.gate.hold[DeletePartition] = []
+    world.gateway.keeper.delete("doomed", EventHubDescription, lambda _: None)
+    answers, of_another = create(world, "DOOMED", 1), create(world, "other", 1)
+    world.run_for(200)
+    assert answers == []
+    assert isinstance(of_another[0], ServiceError), "nothing is done with the entity of that name"
+    world.gate.release(DeletePartition)
+    world.run_for(200)
+    assert isinstance(answers[0], ServiceError) and answers[0].condition is ENTITY_EXISTS
+    assert isinstance(world.create_hub("doomed", 1), EventHubDescription)
+
+
+def test_a_creation_hears_at_once_of_a_deletion_that_cannot_go_on_now() -> None:
+    world = World(hubs={"doomed": 1})
+    world.gate.refuse[DeletePartition] = Refusal(STORE_OFFLINE, "the disk is sick")
+    world.gateway.keeper.delete("doomed", EventHubDescription, lambda _: None)
+    world.run_for(200)
+    answers = create(world, "doomed", 1)
+    world.run_for(200)
+    assert isinstance(answers[0], ServiceError) and "is being deleted" in answers[0].text
 
 
 @pytest.mark.parametrize("power_cut", [False, True])
