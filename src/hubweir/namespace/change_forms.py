@@ -45,6 +45,7 @@ KINDS: dict[EntityKind, type[EntityDescription]] = {
 
 class _SetSettings(msgspec.Struct, tag="set-settings"):
     wanted: EventHubDescription
+    seen: EventHubDescription | None = None
     rules: Rules | None = None
 
 

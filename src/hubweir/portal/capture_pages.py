@@ -62,7 +62,7 @@ async def change_capture(visit: Visit) -> Response:
     hub = visit.entity(EventHubDescription)
     try:
         wanted = msgspec.structs.replace(hub.description, capture=_read(visit.form, _known(hub)))
-        change = partial(set_settings, wanted=wanted, rules=None)
+        change = partial(set_settings, wanted=wanted, seen=hub.description)
         await visit.ask(partial(visit.gateway.keeper.change, hub.name, EventHubDescription, change))
     except ServiceError as refusal:
         return await _show(visit, refusal)

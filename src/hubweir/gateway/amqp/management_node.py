@@ -202,8 +202,9 @@ class ManagementNode(RequestNode):
 
     def _change_hub(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)
-        wanted = wanted_changes(self._management.hub(name), message)
-        self._change(message, size, name, partial(set_settings, wanted=wanted))
+        hub = self._management.hub(name)
+        its = partial(set_settings, wanted=wanted_changes(hub, message), seen=hub)
+        self._change(message, size, name, its)
 
     def _delete_hub(self, message: Message, size: int, name: str) -> None:
         self._authorize(message, Rights.MANAGE, name)

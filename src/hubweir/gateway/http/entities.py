@@ -159,7 +159,7 @@ async def _change_settings(gateway: Gateway, name: str, wanted: WantedHub) -> Ev
     if wanted.retention_days is not None and wanted.retention_days != retention_days(hub):
         asked = replace(asked, retention_ms=wanted.retention_days * DAY_MS)
     asked = _with(asked, wanted)
-    return await _change(gateway, name, partial(set_settings, wanted=asked, rules=wanted.rules))
+    return await _change(gateway, name, partial(set_settings, wanted=asked, seen=hub, rules=wanted.rules))
 
 
 def _with(hub: EventHubDescription, wanted: WantedHub) -> EventHubDescription:

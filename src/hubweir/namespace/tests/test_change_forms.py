@@ -55,6 +55,8 @@ OTHER_HUB = EventHubDescription("hub", 4, retention_ms=7_200_000, capture=Captur
 
 CHANGES: list[tuple[Any, EntityDescription]] = [
     (partial(set_settings, wanted=OTHER_HUB), HUB),
+    (partial(set_settings, wanted=OTHER_HUB, seen=HUB), HUB),
+    (partial(set_settings, wanted=OTHER_HUB, seen=EventHubDescription("hub", 4, retention_ms=7_200_000)), HUB),
     (partial(set_settings, wanted=OTHER_HUB, rules=()), HUB),
     (partial(set_settings, wanted=OTHER_HUB, rules=(RULE,)), HUB),
     (partial(add_group, name="other"), HUB),

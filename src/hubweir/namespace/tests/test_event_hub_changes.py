@@ -72,6 +72,30 @@ def test_settings_change_and_nothing_else_does() -> None:
     assert set_settings(changed, CONTEXT, wanted, rules=()).rules == ()
 
 
+def test_what_nobody_asked_for_stays_as_somebody_else_set_it_meanwhile() -> None:
+    seen = replace(HUB, capture=CaptureDescription(enabled=True), user_metadata="old")
+    by_now = replace(
+        seen, retention_ms=2 * DAY_MS, durability=Durability.RELAXED, capture=None, user_metadata="theirs",
+        availability=Availability.SEND_DISABLED,
+    )  # fmt: skip
+    assert set_settings(by_now, CONTEXT, seen, seen=seen) == replace(by_now, changed_at_ms=NOW)
+    ours: list[dict[str, Any]] = [
+        {"retention_ms": 3 * DAY_MS}, {"user_metadata": ""}, {"availability": Availability.DISABLED},
+        {"capture": CaptureDescription(interval_s=60)}, {"user_metadata": "ours", "retention_ms": HOUR_MS},
+    ]  # fmt: skip
+    for wanted in ours:
+        changed = set_settings(by_now, CONTEXT, replace(seen, **wanted), seen=seen)
+        assert changed == replace(by_now, **wanted, changed_at_ms=NOW)
+    relaxed = replace(seen, durability=Durability.RELAXED)
+    assert set_settings(seen, CONTEXT, relaxed, seen=seen) == replace(relaxed, changed_at_ms=NOW)
+
+
+def test_partitions_are_refused_only_where_they_were_asked_for() -> None:
+    again = replace(HUB, partition_count=5)  # it was deleted, and made anew, since somebody looked
+    assert set_settings(again, CONTEXT, replace(HUB, user_metadata="x"), seen=HUB).partition_count == 5
+    assert refusal(lambda: set_settings(again, CONTEXT, replace(HUB, partition_count=3), seen=HUB)) is ARGUMENT_ERROR
+
+
 @pytest.mark.parametrize(
     ("context", "condition", "settings"),
     [

@@ -11,6 +11,7 @@ from hubweir.auth.shared_access_signature import make_token
 from hubweir.gateway.amqp.management_forms import YEAR_ONE_MS
 from hubweir.gateway.amqp.management_node import CAPTURE, STEPS
 from hubweir.gateway.amqp.tests.world import KEY, ROOT, Peer, World, event, quotas, status_of
+from hubweir.messaging_store.log import Durability
 
 HUB, PARTITION, GROUP = "com.microsoft:eventhub", "com.microsoft:partition", "com.microsoft:consumergroup"
 
@@ -207,6 +208,20 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing(
     assert status == code, text
     if code >= 400:
         assert (world.namespace.version, len(world.store.log_ids())) == before
+
+
+def test_updates_at_the_same_time_leave_what_the_other_one_names(world: World, peer: Peer) -> None:
+    reply, sender = peer.receiver("$management", credit=10), peer.sender("$management")
+    for number, body in enumerate(({"retention_ms": 10_800_000}, {"durability": "relaxed"})):
+        said = {"operation": "UPDATE", "type": HUB, "name": "Hub"}
+        request = Message(
+            properties=Properties(message_id=str(number)), application_properties=said, body=ValueBody(body)
+        )
+        sender.send(encode_message(request), settled=False)
+    peer.run(500)
+    assert [status_of(each)[0] for each in peer.received(reply)] == [200, 200]
+    hub = world.gateway.management.hub("Hub")
+    assert (hub.retention_ms, hub.durability) == (10_800_000, Durability.RELAXED)
 
 
 @pytest.mark.parametrize("rule", ["sender", "listener"])

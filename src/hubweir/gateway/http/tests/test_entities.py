@@ -87,6 +87,25 @@ def test_an_update_changes_what_it_names_and_nothing_else(http: Http, new_hub: N
     assert http.call("PUT", f"/{hub}", found.body, **ANY).status == 200
 
 
+def test_updates_at_the_same_time_leave_what_the_other_one_names(http: Http, new_hub: NewHub) -> None:
+    hub = new_hub(2)
+    wishes = ("<MessageRetentionInDays>3</MessageRetentionInDays>", "<UserMetadata>ours</UserMetadata>") * 4
+    start, answers = threading.Barrier(len(wishes)), list[int]()
+
+    def send(wish: str) -> None:
+        start.wait(30)
+        answers.append(http.call("PUT", f"/{hub}", described(wish), **ANY).status)
+
+    senders = [threading.Thread(target=send, args=(wish,)) for wish in wishes]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join(60)
+    found = http.call("GET", f"/{hub}").body
+    assert answers == [200] * len(wishes)
+    assert (text(found, "MessageRetentionInDays"), text(found, "UserMetadata")) == ("3", "ours")
+
+
 def test_status_and_metadata_are_kept_and_a_hub_that_takes_nothing_says_so(http: Http, new_hub: NewHub) -> None:
     hub = new_hub(1)
     before = http.call("GET", f"/{hub}").body
