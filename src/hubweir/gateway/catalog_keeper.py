@@ -262,10 +262,10 @@ class CatalogKeeper:
         self._writer.describe(change, described)
 
     def change_tags(self, location: str | None, tags: Tags | None, on_done: OnNamespace) -> None:
-        """Give the namespace another location, or other tags in the place of all that it has; None leaves them."""
+        """Give the namespace a location where it has none, or other tags in the place of all that it has."""
 
         def changed(known: NamespaceDescription) -> NamespaceDescription:
-            where = known.location if location is None else location
+            where = known.location or location or ""
             return replace_fields(known, location=where, tags=known.tags if tags is None else tags)
 
         self.describe(changed, on_done)

@@ -7,6 +7,7 @@ from functools import partial
 from hubweir.auth.authorization_rule import AuthorizationRule, Secret
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, page, resource
+from hubweir.gateway.arm.look_and_act import look_and_act
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.http.exchange import Response, answer_of
 from hubweir.namespace.connection_string import ConnectionString
@@ -48,23 +49,29 @@ async def put_rule(call: ArmCall) -> Response:
     members.finish()
     rights = parse_rights(properties.texts("rights") or [])
     properties.finish()
-    level, name, rules = _level(call), call.names["rule"], call.gateway.rules
-    known = next((each for each in rules.rules(level) if fold(each.name) == fold(name)), None)
-    if known is None:
-        new = partial(rules.create, level, name, rights, primary=Secret(""), secondary=Secret(""))
-        return answer(rule_document(call, await answer_of(new)))
-    if known.rights == rights:
-        return answer(rule_document(call, known))
-    return answer(rule_document(call, await answer_of(partial(rules.change, level, name, rights))))
+    name, rules = call.names["rule"], call.gateway.rules
+
+    async def attempt() -> AuthorizationRule:
+        level = _level(call)
+        known = _find(call, level)
+        if known is None:
+            return await answer_of(partial(rules.create, level, name, rights, primary=Secret(""), secondary=Secret("")))
+        return known if known.rights == rights else await answer_of(partial(rules.change, level, name, rights))
+
+    return answer(rule_document(call, await look_and_act(attempt)))
 
 
 async def delete_rule(call: ArmCall) -> Response:
     """204: there is none of that name."""
-    level, name, rules = _level(call), call.names["rule"], call.gateway.rules
-    if not any(fold(each.name) == fold(name) for each in rules.rules(level)):
-        return answer(None, 204)
-    await answer_of(partial(rules.delete, level, name))
-    return answer(None)
+
+    async def attempt() -> Response:
+        level = _level(call)
+        if _find(call, level) is None:
+            return answer(None, 204)
+        await answer_of(partial(call.gateway.rules.delete, level, call.names["rule"]))
+        return answer(None)
+
+    return await look_and_act(attempt)
 
 
 async def list_keys(call: ArmCall) -> Response:
@@ -92,6 +99,12 @@ def _level(call: ArmCall) -> str | None:
                 raise ServiceError(NOT_FOUND, f"There is no {kind.noun} '{call.names[name][:128]}'.")
             return found.name
     return None
+
+
+def _find(call: ArmCall, level: str | None) -> AuthorizationRule | None:
+    """The rule that the path names, of those of a level."""
+    name = fold(call.names["rule"])
+    return next((each for each in call.gateway.rules.rules(level) if fold(each.name) == name), None)
 
 
 def _keys(call: ArmCall, rule: AuthorizationRule) -> Document:

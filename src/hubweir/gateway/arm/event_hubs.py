@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
 from hubweir.errors import NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, page, resource, time_of
+from hubweir.gateway.arm.look_and_act import look_and_act
 from hubweir.gateway.arm.members import Members
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.http.atom import retention_days
 from hubweir.gateway.http.exchange import Response, answer_of
 from hubweir.namespace.capture_description import CaptureDescription, check_encoding, parse_destination
-from hubweir.namespace.entity import parse_availability
+from hubweir.namespace.entity import Availability, parse_availability
 from hubweir.namespace.event_hub_changes import add_group, change_group, remove_group, set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription, GroupDetails
 from hubweir.namespace.resource_path import fold
@@ -55,29 +58,30 @@ async def get_hub(call: ArmCall) -> Response:
 
 
 async def put_hub(call: ArmCall) -> Response:
-    name, gateway = call.names["hub"], call.gateway
-    members = await call.members()
-    there = gateway.namespace.find(name, EventHubDescription)
-    known = EventHubDescription(name, PARTITION_COUNT_DEFAULT) if there is None else there.description
-    longest_ms = gateway.namespace.profile.retention_ms
-    if there is None and longest_ms is not None:
-        known = replace(known, retention_ms=min(known.retention_ms, longest_ms))
-    wanted = _wanted(members, known)
-    if there is None:
-        made = await answer_of(partial(gateway.keeper.create, wanted))
-    else:
-        change = partial(set_settings, wanted=wanted)
-        made = await answer_of(partial(gateway.keeper.change, name, EventHubDescription, change))
-    return answer(hub_document(call, made))
+    name, gateway, wish = call.names["hub"], call.gateway, _wish(await call.members())
+
+    async def attempt() -> EventHubDescription:
+        there = gateway.namespace.find(name, EventHubDescription)
+        if there is None:
+            new = wish.over(_usual(call, name))
+            return await answer_of(partial(gateway.keeper.create, new))
+        change = partial(set_settings, wanted=wish.over(there.description), seen=there.description)
+        return await answer_of(partial(gateway.keeper.change, name, EventHubDescription, change))
+
+    return answer(hub_document(call, await look_and_act(attempt)))
 
 
 async def delete_hub(call: ArmCall) -> Response:
     """204: there is none of that name."""
     name, gateway = call.names["hub"], call.gateway
-    if gateway.namespace.find(name, EventHubDescription) is None:
-        return answer(None, 204)
-    await answer_of(partial(gateway.keeper.delete, name, EventHubDescription))
-    return answer(None)
+
+    async def attempt() -> Response:
+        if gateway.namespace.find(name, EventHubDescription) is None:
+            return answer(None, 204)
+        await answer_of(partial(gateway.keeper.delete, name, EventHubDescription))
+        return answer(None)
+
+    return await look_and_act(attempt)
 
 
 # Consumer groups
@@ -114,23 +118,31 @@ async def put_group(call: ArmCall) -> Response:
     text = properties.text("userMetadata")
     properties.pass_over("createdAt", "updatedAt")
     properties.finish()
-    hub = gateway.management.hub(call.names["hub"])
-    if hub.find_group(name) is None:
-        change = partial(add_group, name=name, user_metadata=text or "")
-    else:
-        change = partial(change_group, name=name, user_metadata=text)
-    made = await answer_of(partial(gateway.keeper.change, hub.name, EventHubDescription, change))
+
+    async def attempt() -> EventHubDescription:
+        hub = gateway.management.hub(call.names["hub"])
+        if hub.find_group(name) is None:
+            change = partial(add_group, name=name, user_metadata=text or "")
+        else:
+            change = partial(change_group, name=name, user_metadata=text)
+        return await answer_of(partial(gateway.keeper.change, hub.name, EventHubDescription, change))
+
+    made = await look_and_act(attempt)
     return answer(group_document(call, made, made.details_of(made.find_group(name) or name)))
 
 
 async def delete_group(call: ArmCall) -> Response:
     gateway, name = call.gateway, call.names["group"]
-    hub = gateway.namespace.find(call.names["hub"], EventHubDescription)
-    if hub is None or hub.description.find_group(name) is None:
-        return answer(None, 204)
-    change = partial(remove_group, name=name)
-    await answer_of(partial(gateway.keeper.change, hub.name, EventHubDescription, change))
-    return answer(None)
+
+    async def attempt() -> Response:
+        hub = gateway.namespace.find(call.names["hub"], EventHubDescription)
+        if hub is None or hub.description.find_group(name) is None:
+            return answer(None, 204)
+        change = partial(remove_group, name=name)
+        await answer_of(partial(gateway.keeper.change, hub.name, EventHubDescription, change))
+        return answer(None)
+
+    return await look_and_act(attempt)
 
 
 # Parts
@@ -141,8 +153,42 @@ def _pass_over_resource(members: Members) -> None:
     members.pass_over("id", "name", "type", "location", "systemData")
 
 
-def _wanted(members: Members, known: EventHubDescription) -> EventHubDescription:
-    """The hub as a request wants it; what it does not say stays."""
+@dataclass(frozen=True, slots=True)
+class _HubWish:
+    """What a request says; None: it says nothing about it. capture: by the names of its fields."""
+
+    partition_count: int | None
+    hours: int | None
+    days: int | None
+    availability: Availability | None
+    user_metadata: str | None
+    capture: dict[str, Any]
+
+    def over(self, known: EventHubDescription) -> EventHubDescription:
+        """The hub as the request wants it; what it does not say stays."""
+        # Whole days and hours are told: a request that repeats what it was told changes nothing.
+        if self.hours is not None and self.hours != -(-known.retention_ms // HOUR_MS):
+            known = replace(known, retention_ms=self.hours * HOUR_MS)
+        elif self.hours is None and self.days is not None and self.days != retention_days(known):
+            known = replace(known, retention_ms=self.days * DAY_MS)
+        if self.capture:
+            known = replace(known, capture=replace_fields(known.capture or CaptureDescription(), **self.capture))
+        said = {
+            "partition_count": self.partition_count,
+            "availability": self.availability,
+            "user_metadata": self.user_metadata,
+        }
+        return replace(known, **{setting: value for setting, value in said.items() if value is not None})
+
+
+def _usual(call: ArmCall, name: str) -> EventHubDescription:
+    """A new hub that nobody said anything of."""
+    usual = EventHubDescription(name, PARTITION_COUNT_DEFAULT)
+    longest_ms = call.gateway.namespace.profile.retention_ms
+    return usual if longest_ms is None else replace(usual, retention_ms=min(usual.retention_ms, longest_ms))
+
+
+def _wish(members: Members) -> _HubWish:
     _pass_over_resource(members)
     properties = members.members("properties")
     members.finish()
@@ -151,19 +197,8 @@ def _wanted(members: Members, known: EventHubDescription) -> EventHubDescription
     retention, capture = properties.members("retentionDescription"), properties.members("captureDescription")
     properties.pass_over("partitionIds", "createdAt", "updatedAt")
     properties.finish()
-    hours = _retention_hours(retention)
-    if count is not None:
-        known = replace(known, partition_count=count)
-    # Whole days and hours are told: a request that repeats what it was told changes nothing.
-    if hours is not None and hours != -(-known.retention_ms // HOUR_MS):
-        known = replace(known, retention_ms=hours * HOUR_MS)
-    elif hours is None and days is not None and days != retention_days(known):
-        known = replace(known, retention_ms=days * DAY_MS)
-    if status is not None:
-        known = replace(known, availability=parse_availability(status))
-    if metadata is not None:
-        known = replace(known, user_metadata=metadata)
-    return replace(known, capture=_capture(capture, known.capture))
+    availability = None if status is None else parse_availability(status)
+    return _HubWish(count, _retention_hours(retention), days, availability, metadata, _capture(capture))
 
 
 def _retention_hours(retention: Members) -> int | None:
@@ -175,8 +210,8 @@ def _retention_hours(retention: Members) -> int | None:
     return hours
 
 
-def _capture(members: Members, known: CaptureDescription | None) -> CaptureDescription | None:
-    """What a request says of capture, over what was set; None: neither says anything."""
+def _capture(members: Members) -> dict[str, Any]:
+    """What a request says of capture, by the names of its fields."""
     enabled, encoding = members.flag("enabled"), members.text("encoding")
     interval, size = members.number("intervalInSeconds"), members.number("sizeLimitInBytes")
     skips, destination = members.flag("skipEmptyArchives"), members.members("destination")
@@ -199,10 +234,7 @@ def _capture(members: Members, known: CaptureDescription | None) -> CaptureDescr
     }
     if encoding is not None:
         check_encoding(encoding)
-    changes = {member: value for member, value in said.items() if value is not None}
-    if not changes:
-        return known
-    return replace_fields(known or CaptureDescription(), **changes)  # type: ignore[arg-type]  # each of its type
+    return {field: value for field, value in said.items() if value is not None}
 
 
 def _capture_document(capture: CaptureDescription) -> Document:

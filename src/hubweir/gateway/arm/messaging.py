@@ -15,6 +15,7 @@ from typing import TypeVar
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
 from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, cut, resource
+from hubweir.gateway.arm.look_and_act import look_and_act
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.entity_counts import EntityCounts, ask_counts
 from hubweir.gateway.http.exchange import Response, answer_of
@@ -141,20 +142,28 @@ async def _put(call: ArmCall, wanted: WantedEntity[K]) -> Response:
     """Make an entity, or replace all settings of one that is there."""
     gateway, name = call.gateway, wanted.description.name
     kind: type[K] = type(wanted.description)
-    if gateway.namespace.find(name, kind) is None:
-        made = await answer_of(partial(gateway.keeper.create, wanted.new))
-    else:
-        change = partial(replace_settings, wanted=wanted.description, rules=None)
-        made = await answer_of(partial(gateway.keeper.change, name, kind, change))
-    return answer(await _document(call, gateway.namespace.get(made.name, kind)))
+
+    async def attempt() -> Entity[K]:
+        if gateway.namespace.find(name, kind) is None:
+            made = await answer_of(partial(gateway.keeper.create, wanted.new))
+        else:
+            change = partial(replace_settings, wanted=wanted.description, rules=None)
+            made = await answer_of(partial(gateway.keeper.change, name, kind, change))
+        return gateway.namespace.get(made.name, kind)
+
+    return answer(await _document(call, await look_and_act(attempt)))
 
 
 async def _delete(call: ArmCall, name: str, kind: type[K]) -> Response:
     """204: there is none of that name."""
-    if call.gateway.namespace.find(name, kind) is None:
-        return answer(None, 204)
-    await answer_of(partial(call.gateway.keeper.delete, name, kind))
-    return answer(None)
+
+    async def attempt() -> Response:
+        if call.gateway.namespace.find(name, kind) is None:
+            return answer(None, 204)
+        await answer_of(partial(call.gateway.keeper.delete, name, kind))
+        return answer(None)
+
+    return await look_and_act(attempt)
 
 
 async def _element(call: ArmCall, kind: type[MessagingDescription]) -> Element:

@@ -10,10 +10,11 @@ from functools import partial
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, page, resource, time_of
+from hubweir.gateway.arm.look_and_act import look_and_act
 from hubweir.gateway.arm.members import Members
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.arm.tags import UNTOLD, check_location, wanted_location, wanted_tags
-from hubweir.gateway.gateway import Gateway
+from hubweir.gateway.gateway import Gateway, SharedProcess
 from hubweir.gateway.http.exchange import Response, answer_of
 from hubweir.gateway.http.namespaces import find_namespace, management_of
 from hubweir.gateway.keeper.keeper import Tags
@@ -69,21 +70,25 @@ async def put_namespace(call: ArmCall) -> Response:
 
     After a crash in the middle it is there without location and tags: a request that comes again gives it both.
     """
-    name, wanted = call.names["namespace"], await _wanted(call)
-    there = fold(call.gateway.settings.namespace) == fold(name)
-    if there:
-        await _change(call.gateway, wanted)
-        return answer(namespace_document(call, call.gateway))
+    name, wanted, process = call.names["namespace"], await _wanted(call), call.gateway.process
     new = NewNamespace(
         name=name,
         profile=wanted.profile,
         throughput_units=wanted.units or 0,
         maximum_throughput_units=wanted.maximum or 0,
     )
-    await management_of(call.gateway.process.default).create(new)
-    made = find_namespace(call.gateway, name)
-    await _tag(made, wanted)
-    return answer(namespace_document(call, made), 201)
+
+    async def attempt() -> Response:
+        there = _find(process, name)
+        if there is not None:
+            await _change(there, wanted)
+            return answer(namespace_document(call, there))
+        await management_of(process.default).create(new)
+        made = find_namespace(process.default, name)
+        await _tag(made, wanted)
+        return answer(namespace_document(call, made), 201)
+
+    return await look_and_act(attempt)
 
 
 async def patch_namespace(call: ArmCall) -> Response:
@@ -93,10 +98,15 @@ async def patch_namespace(call: ArmCall) -> Response:
 
 async def delete_namespace(call: ArmCall) -> Response:
     """204: there is none of that name."""
-    if fold(call.gateway.settings.namespace) != fold(call.names["namespace"]):
-        return answer(None, 204)
-    await management_of(call.gateway.process.default).delete(call.names["namespace"])
-    return answer(None)
+    name, process = call.names["namespace"], call.gateway.process
+
+    async def attempt() -> Response:
+        if _find(process, name) is None:
+            return answer(None, 204)
+        await management_of(process.default).delete(name)
+        return answer(None)
+
+    return await look_and_act(attempt)
 
 
 async def check_name(call: ArmCall) -> Response:
@@ -112,10 +122,15 @@ async def check_name(call: ArmCall) -> Response:
         check_namespace_name(name)
     except ServiceError as refusal:
         told = {"nameAvailable": False, "reason": "InvalidName", "message": refusal.text}
-    if any(fold(each.settings.namespace) == fold(name) for each in call.gateway.process.gateways):
+    if _find(call.gateway.process, name) is not None:
         text = f"There is a namespace '{name}' already."
         told = {"nameAvailable": False, "reason": "NameInUse", "message": text}
     return answer(told)
+
+
+def _find(process: SharedProcess, name: str) -> Gateway | None:
+    """Of the namespace of that name, as this process serves it now."""
+    return next((each for each in process.gateways if fold(each.settings.namespace) == fold(name)), None)
 
 
 def _tier(gateway: Gateway) -> str:
@@ -164,12 +179,16 @@ def _profile(sku: Members) -> str:
 
 
 async def _tag(gateway: Gateway, wanted: _NamespaceWish) -> None:
-    """Give a namespace the tags that are wanted, and the location where it has none."""
+    """Give a namespace the tags that are wanted, and the location where it has none.
+
+    ServiceError: somebody else gave it another location meanwhile.
+    """
     known = gateway.namespace.description
     location = wanted.location if not known.location else None
     tags = None if wanted.tags == known.tags else wanted.tags
     if location is not None or tags is not None:
         await answer_of(partial(gateway.keeper.change_tags, location, tags))
+    check_location(gateway.settings.namespace, gateway.namespace.description.location, wanted.location)
 
 
 async def _change(gateway: Gateway, wanted: _NamespaceWish) -> None:

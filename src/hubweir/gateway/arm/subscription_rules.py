@@ -6,6 +6,7 @@ from functools import partial
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, page, resource
+from hubweir.gateway.arm.look_and_act import look_and_act
 from hubweir.gateway.arm.members import Members
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.http.exchange import Response, answer_of
@@ -64,21 +65,28 @@ async def put_rule(call: ArmCall) -> Response:
     """Make a rule, or replace the one of its name."""
     name = check_subscription_rule_name(call.names["rule"])
     wanted = _wanted(await call.members(), name)
-    subscription = call.gateway.namespace.get(_path(call), SubscriptionDescription).name
-    is_there = call.gateway.namespace.subscription_rules(subscription).find(name) is not None
-    rules = call.gateway.subscription_rules
-    kept = await answer_of(partial(rules.replace if is_there else rules.create, subscription, wanted))
-    return answer(rule_document(call, kept))
+    namespace, rules = call.gateway.namespace, call.gateway.subscription_rules
+
+    async def attempt() -> SubscriptionRuleDescription:
+        subscription = namespace.get(_path(call), SubscriptionDescription).name
+        is_there = namespace.subscription_rules(subscription).find(name) is not None
+        return await answer_of(partial(rules.replace if is_there else rules.create, subscription, wanted))
+
+    return answer(rule_document(call, await look_and_act(attempt)))
 
 
 async def delete_rule(call: ArmCall) -> Response:
     """204: there is none of that name."""
-    subscription = call.gateway.namespace.find(_path(call), SubscriptionDescription)
-    name = call.names["rule"]
-    if subscription is None or call.gateway.namespace.subscription_rules(subscription.name).find(name) is None:
-        return answer(None, 204)
-    await answer_of(partial(call.gateway.subscription_rules.delete, subscription.name, name))
-    return answer(None)
+    namespace, name = call.gateway.namespace, call.names["rule"]
+
+    async def attempt() -> Response:
+        subscription = namespace.find(_path(call), SubscriptionDescription)
+        if subscription is None or namespace.subscription_rules(subscription.name).find(name) is None:
+            return answer(None, 204)
+        await answer_of(partial(call.gateway.subscription_rules.delete, subscription.name, name))
+        return answer(None)
+
+    return await look_and_act(attempt)
 
 
 # Parts

@@ -52,7 +52,10 @@ class Keeper(Protocol):
         """Change the authorization rules of an entity, or with None of the namespace. It bites at once."""
 
     def change_tags(self, location: str | None, tags: Tags | None, on_done: OnNamespace) -> None:
-        """Give the namespace another location, or other tags in the place of all that it has; None leaves them."""
+        """Give the namespace a location where it has none, or other tags in the place of all that it has.
+
+        None leaves them, and a location that is there stays.
+        """
 
     def put_subscription_rule(
         self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule, *, replaces: bool
