@@ -225,6 +225,22 @@ def test_a_namespace_is_refused_where_something_has_its_name_its_hosts_or_its_lo
         raise add(backed_up, home, "three").exception or AssertionError
 
 
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_a_folder_that_is_served_takes_nothing_and_its_service_goes_on(
+    backed_up: Path, home: Path, brokers: int
+) -> None:
+    with running_namespace(data=str(home), said=SaidNamespaces(Said()), brokers=brokers) as running:
+        before = logs_of(home)
+        alone, whole = add(backed_up, home), restore(backed_up, home)
+        assert (alone.exit_code, whole.exit_code, logs_of(home)) == (1, 1, before)
+        for way_out in (f"a service runs on {home} (", "stop it, restore, and start it again; nothing was changed"):
+            assert way_out in str(alone.exception)
+        assert f"{home} is there already: stop its service and move the folder away" in str(whole.exception)
+        with BlockingQueueClient.from_connection_string(string_of(running, "one")) as queues:
+            assert queues.receiver("kitchen").peek(1).bodies() == [b"message of home"]
+    assert add(backed_up, home).exit_code == 0, "control: nothing else was in the way"
+
+
 def test_what_goes_wrong_takes_back_what_was_done_and_the_command_may_be_given_again(
     backed_up: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
