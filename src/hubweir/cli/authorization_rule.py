@@ -100,7 +100,7 @@ def create(target: NamespaceAccess, name: str, rights: tuple[str, ...], level: R
 @as_json
 @takes_target
 def list_rules(target: NamespaceAccess, level: RuleScope, as_json: bool) -> None:
-    """List the rules of the namespace or of one event hub, without their keys."""
+    """List the rules, without their keys."""
     rules = target.run(lambda connection: AuthorizationRules(connection).list_rules(level.name))
     if as_json:
         print_json([_document(rule) for rule in rules])

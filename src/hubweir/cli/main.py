@@ -100,7 +100,7 @@ def _silence_closed_streams() -> bool:
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="hubweir")
 def hubweir() -> None:
-    """hubweir: event hubs and queues that run anywhere.
+    """hubweir: event hubs, queues and topics that run anywhere.
 
     Commands that talk to a namespace take --connection-string, or HUBWEIR_CONNECTION_STRING; without either they use
     the development namespace that `hubweir serve` starts on this machine.

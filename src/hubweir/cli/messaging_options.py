@@ -81,8 +81,19 @@ DELIVERY = (
     ),
 )
 STORAGE = (
-    EntityOption(("--max-size",), "MaxSizeInMegabytes", _COUNT, "In megabytes: 1024, 2048, 3072, 4096 or 5120."),
-    EntityOption(("--max-message-size",), "MaxMessageSizeInKilobytes", _COUNT, "In kilobytes; of premium namespaces."),
+    EntityOption(
+        ("--max-size",),
+        "MaxSizeInMegabytes",
+        _COUNT,
+        "In megabytes: 1024, 2048, 3072, 4096 or 5120; of the profiles premium and development also 10240 to 81920, "
+        "each twice the one before.",
+    ),
+    EntityOption(
+        ("--max-message-size",),
+        "MaxMessageSizeInKilobytes",
+        _COUNT,
+        "In kilobytes, to 102400; of the profiles premium and development.",
+    ),
     EntityOption(
         ("--enable-duplicate-detection", "--duplicate-detection"),
         "RequiresDuplicateDetection",
@@ -96,7 +107,12 @@ STORAGE = (
         "How long an id counts once.",
     ),
     EntityOption(("--enable-partitioning",), "EnablePartitioning", _FLAG, "It lies in several fragments; for ever."),
-    EntityOption(("--enable-express",), "EnableExpress", _FLAG, "Kept as the service keeps it."),
+    EntityOption(
+        ("--enable-express",),
+        "EnableExpress",
+        _FLAG,
+        "Sends are answered before their sync: a power cut may take the last 50 ms.",
+    ),
 )
 QUEUE = (*DELIVERY, *STORAGE, *COMMON)
 TOPIC = (*STORAGE, EntityOption(("--enable-ordering",), "SupportOrdering", _FLAG, "Kept, and told again."), *COMMON)

@@ -60,7 +60,7 @@ def entity_not_found(uri: str) -> str:
     """uri: entity_uri(…). Clients match the phrase and take the entity for absent, not the service for broken."""
     return (
         f"The messaging entity '{uri}' could not be found. To know more visit the page docs/namespace.md, "
-        "or list what exists with `hubweir eventhub list`."
+        "or list what exists with `hubweir eventhub list`, `queue list` or `topic list`."
     )
 
 
