@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hubweir.env import FolderLock
-from hubweir.errors import CorruptStore, HubweirError, LogFenced, NewerFormat, OldFormat, StoreLocked
+from hubweir.errors import CorruptStore, HubweirError, LogFenced, NewerFormat, OldFormat, StoreError, StoreLocked
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.tests.conftest import events
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -96,6 +96,16 @@ def test_a_catalog_that_cannot_be_read_is_no_empty_one(commands: Commands, ends:
     [path] = [path for path in files.paths() if commands.one.catalog_id in path and path.endswith(".log")]
     files.set_bytes(path, b"\xff" * len(files.bytes_of(path)))
     with pytest.raises(CorruptStore):
+        list(commands.begin(ends).catalogs()[1])
+
+
+def test_a_catalog_that_is_damaged_in_its_middle_is_no_shorter_one(commands: Commands, ends: ExitStack) -> None:
+    """What the damaged records did to its entities nobody knows."""
+    files = commands.folder.env.files
+    [path] = [path for path in files.paths() if commands.one.catalog_id in path and path.endswith(".log")]
+    data = files.bytes_of(path)
+    data[data.index(b"orders") + 2] ^= 1
+    with pytest.raises(StoreError):
         list(commands.begin(ends).catalogs()[1])
 
 
