@@ -47,6 +47,7 @@ from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.secret import Secret
 from hubweir.service import namespace_removal, served_namespaces
+from hubweir.service.served_namespaces import ServedNamespaces
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 
 ROOT = "RootManageSharedAccessKey"
@@ -395,3 +396,28 @@ def test_no_process_is_waited_for_while_what_a_deleted_namespace_held_goes(runni
     running.run(follow())
     administration(running).delete_namespace("fresh")
     assert not dead, "it would have been taken for dead"
+
+
+def test_whoever_is_refused_a_name_that_is_taken_finds_it_in_every_process(running: RunningNamespace) -> None:
+    """The refusal of the second one is ready as soon as the list has the name; another process applies it later."""
+    served = running.parts.process.namespaces
+    assert isinstance(served, ServedNamespaces)
+
+    async def both() -> list[None | BaseException]:
+        told: list[int] = []
+        followers = served.followers
+        followers.came(7, served.version, lambda version, _: told.append(version), lambda: None)
+        followers.applied(7, served.version)
+        asking = [asyncio.ensure_future(served.create(NewNamespace(name="twice"))) for _ in range(2)]
+        while not told:
+            await asyncio.sleep(0.001)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not any(each.done() for each in asking)
+        followers.applied(7, told[-1])
+        followers.gone(7)
+        return await asyncio.gather(*asking, return_exceptions=True)
+
+    made, refused = running.run(both())
+    assert made is None and isinstance(refused, ServiceError) and refused.condition is ENTITY_EXISTS
+    administration(running).delete_namespace("twice")
