@@ -1,9 +1,8 @@
 """Forwarding, at the source: a fragment gives messages of a sub-queue away, exactly once each.
 
-Whoever moves messages (gateway/forwarder.py) asks the source for a transfer (`take_transfer`), has the destination
-store it (transfer_intake.py), and tells the source how that ended (`end`). It keeps nothing: a mover that is gone
-leaves a transfer open, which the source gives to the next one. What transfers are, and why none is stored twice, says
-transfers.py.
+The forwarder (gateway/forwarder.py) asks the source for a transfer (`take_transfer`), has the destination store it
+(transfer_intake.py), and tells the source how that ended (`end`). It keeps nothing: one that is gone leaves a transfer
+open, which the source gives to the next one. What transfers are, and why none is stored twice, says transfers.py.
 
 A transfer ends in one of three ways (TransferEnd): the destination has the messages; it refuses them for good, and they
 go to the transfer dead letters; or it cannot store them now, and they stay for another transfer. Each time that a
@@ -47,7 +46,7 @@ from hubweir.queue.operation import (
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.upkeep import chain_of, record_at
 
-# Of one transfer, the first message aside: a mover may hold one of each of a thousand sources.
+# Of one transfer, the first message aside: a forwarder may hold one of each of a thousand sources.
 TRANSFER_MESSAGES, TRANSFER_BYTES = 1_024, 256 * 1024
 # Numbers of transfers and attempts: the writer's epoch above, so that a crash never leads to one twice.
 _EPOCH_SHIFT = 32

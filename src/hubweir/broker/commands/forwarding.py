@@ -1,7 +1,7 @@
-"""Forwarding: transfers of messages from one fragment to another, as the mover between them asks for them.
+"""Forwarding: transfers of messages from one fragment to another, as the forwarder between them asks for them.
 
-The mover (gateway/forwarder.py) takes a transfer at its source, has it stored at its destination, and ends it at its
-source; source and destination may be at different brokers. What a transfer is says queue/transfers.py.
+The forwarder (gateway/forwarder.py) takes a transfer at its source, has it stored at its destination, and ends it at
+its source; source and destination may be at different brokers. What a transfer is says queue/transfers.py.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class OpenTransfersListed(Answer, frozen=True):
 
 @command(59, OpenTransfersListed)
 class ListOpenTransfers(Command, frozen=True):
-    """Where a transfer is open: what was on its way when a mover ended goes on, whatever forwards now."""
+    """Where a transfer is open: what was on its way when a forwarder ended goes on, whatever forwards now."""
 
 
 @push(141)

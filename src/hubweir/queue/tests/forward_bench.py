@@ -1,4 +1,4 @@
-"""Two fragments, each on a machine of its own, and what a mover does between them, step by step."""
+"""Two fragments, each on a machine of its own, and what the forwarder does between them, step by step."""
 
 from __future__ import annotations
 
