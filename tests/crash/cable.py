@@ -1,8 +1,9 @@
 """A cable between two network namespaces, carried by a process of its own: a TUN device at each end, packets between.
 
 It does what the kernel's netem does, on kernels without it too, and needs neither iptables nor tc: root, `ip` and
-/dev/net/tun. TCP at both ends is the kernel's own. Linux; `python cable.py NAMESPACE NAMESPACE SEED` is the process: it
-takes a line of JSON on its input for each change, {"there": {"loss": 0.05}, "back": {}}, and answers with its counts.
+/dev/net/tun. TCP at both ends is the kernel's own. Linux; `python -m tests.crash.cable NAMESPACE NAMESPACE SEED` is the
+process: it takes a line of JSON on its input for each change, {"there": {"loss": 0.05}, "back": {}}, and answers with
+its counts.
 """
 
 from __future__ import annotations
@@ -22,10 +23,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+from tests.crash.packet_faults import NONE, Direction, Faults
 
-from packet_faults import NONE, Direction, Faults
-
+ROOT = Path(__file__).resolve().parents[2]
 NEWNET = 0x4000_0000  # of setns(2)
 SET_DEVICE = 0x4004_54CA  # TUNSETIFF of <linux/if_tun.h>
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
@@ -84,8 +84,8 @@ class Cable:
             for name in (self.server, self.client):
                 _ip("netns", "add", name)
             self._process = subprocess.Popen(
-                [sys.executable, __file__, self.server, self.client, str(self._seed)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                [sys.executable, "-m", "tests.crash.cable", self.server, self.client, str(self._seed)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
             )  # fmt: skip
             self.be()
         except BaseException:

@@ -6,8 +6,6 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from waits import first
-
 from hubweir.client.connection import Connection
 from hubweir.client.event_batch import EventBatch
 from hubweir.client.management import Management
@@ -17,6 +15,7 @@ from hubweir.errors import SERVER_BUSY, ServiceError
 from hubweir.event_hub.event_position import EARLIEST, EventPosition, PositionKind
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.log_history import PartitionHistory, Seen, make_body
+from tests.crash.waits import first
 
 HUB = "load"
 GROUP = "$Default"

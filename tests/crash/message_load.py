@@ -12,8 +12,6 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from waits import failed, first
-
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
 from hubweir.client.message_run import MessageRun, ReceivedMessage
@@ -28,6 +26,7 @@ from hubweir.queue.sub_queue import ReceiveMode
 from hubweir.testing.history_values import Violation
 from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
 from hubweir.testing.seen_messages import body_of, check_left, now_ms, settle, text_of, token_of
+from tests.crash.waits import failed, first
 
 JOBS, TURNS, NEWS = "jobs", "turns", "news"
 SUBSCRIPTIONS = ("one", "two", "three")

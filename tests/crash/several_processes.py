@@ -12,13 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from spread_load import SpreadLoad
-
 from hubweir.cli.main import hubweir
 from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
+from tests.crash.spread_load import SpreadLoad
 
 BROKERS = 3
 PARTITIONS = 6

@@ -6,12 +6,11 @@ import asyncio
 import time
 from collections.abc import Callable, Collection
 
-from kill_load import HUB, IN_FLIGHT, Load
-
 from hubweir.client.connection import Connection
 from hubweir.client.sender import Sender
 from hubweir.errors import ServiceError
 from hubweir.testing.log_history import PartitionHistory
+from tests.crash.kill_load import HUB, IN_FLIGHT, Load
 
 AGAIN_S = 0.02
 ENOUGH, GO_ON_S = 20, 60.0  # so many batches show that a partition is served, however busy the machine is

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,16 +16,13 @@ import pytest
 from azure.eventhub import EventData, EventHubConsumerClient, EventHubProducerClient
 from azure.eventhub.exceptions import EventHubError
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from several_processes import LINUX_ALONE, is_another, several_processes, until
-
 from hubweir.client.administration import Administration
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
+from tests.crash.several_processes import LINUX_ALONE, is_another, several_processes, until
 
 HUB, PARTITIONS = "orders", 4
 CONNECTIONS = 16  # that all of them lead to one of two processes happens once in thirty thousand runs

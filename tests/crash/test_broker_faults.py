@@ -21,14 +21,11 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from spread_load import SpreadLoad
-from spread_messages import KEYED, KEYLESS, RECEIVERS, SpreadMessages
-
 from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.history_values import Violation
 from hubweir.testing.server_process import ServerProcess
+from tests.crash.spread_load import SpreadLoad
+from tests.crash.spread_messages import KEYED, KEYLESS, RECEIVERS, SpreadMessages
 
 FAULTS, FAULTS_OF_CONTROL = 60, 30  # a planted defect shows behind the first faults, and ends the control
 FOUND = "lost|twice|and is there|has number|not whole|another batch|comes before"  # by one history or the other

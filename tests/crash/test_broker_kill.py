@@ -9,16 +9,16 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from several_processes import (
+from hubweir.service.runtime_folder import RuntimeFolder
+from hubweir.testing.broker_processes import broker_pids, end_brokers
+from hubweir.testing.server_process import ServerProcess
+from tests.crash.several_processes import (
     BACK_S,
     BROKERS,
     LINUX_ALONE,
@@ -32,10 +32,6 @@ from several_processes import (
     typed,
     until,
 )
-
-from hubweir.service.runtime_folder import RuntimeFolder
-from hubweir.testing.broker_processes import broker_pids, end_brokers
-from hubweir.testing.server_process import ServerProcess
 
 ALONE_S = 5.0  # so long the load goes on without a supervisor
 

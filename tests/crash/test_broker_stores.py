@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
@@ -17,9 +16,14 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from several_processes import (
+from hubweir.client.administration import Administration
+from hubweir.client.atom_documents import EntityType
+from hubweir.errors import ServiceError
+from hubweir.namespace.connection_string import ConnectionString
+from hubweir.service.runtime_folder import RuntimeFolder
+from hubweir.testing.broker_processes import broker_pids
+from hubweir.testing.server_process import ServerProcess
+from tests.crash.several_processes import (
     BACK_S,
     BROKERS,
     LINUX_ALONE,
@@ -32,15 +36,7 @@ from several_processes import (
     typed,
     until,
 )
-from spread_load import SpreadLoad
-
-from hubweir.client.administration import Administration
-from hubweir.client.atom_documents import EntityType
-from hubweir.errors import ServiceError
-from hubweir.namespace.connection_string import ConnectionString
-from hubweir.service.runtime_folder import RuntimeFolder
-from hubweir.testing.broker_processes import broker_pids
-from hubweir.testing.server_process import ServerProcess
+from tests.crash.spread_load import SpreadLoad
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(600), LINUX_ALONE]
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cable import Cable, entered, why_not
-from packet_faults import ACK, CUT, NONE, QUEUE_BYTES, RST, SYN, Direction, Faults, is_reset, reset_of
+from tests.crash.cable import Cable, entered, why_not
+from tests.crash.packet_faults import ACK, CUT, NONE, QUEUE_BYTES, RST, SYN, Direction, Faults, is_reset, reset_of
 
 COUNT = 2_000
 PATIENCE_S = 30.0  # a way that is sound, on a machine that is busy

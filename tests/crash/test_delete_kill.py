@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management

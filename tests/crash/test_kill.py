@@ -8,19 +8,15 @@ A kill says nothing about syncs, since the page cache survives it: that is what 
 
 import asyncio
 import random
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from kill_load import Load
-
 from hubweir.testing.log_history import PartitionHistory, Seen, make_body
 from hubweir.testing.server_process import ServerProcess
+from tests.crash.kill_load import Load
 
 KILLS = 200
 PARTITIONS = 4

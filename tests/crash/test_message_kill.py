@@ -6,19 +6,15 @@ middle of its start. What clients saw is told to histories, and every few lives 
 
 import asyncio
 import random
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from killable_server import killable_server
-from message_load import MessageLoad
-
 from hubweir.testing.history_values import Violation
+from tests.crash.killable_server import killable_server
+from tests.crash.message_load import MessageLoad
 
 KILLS = 200
 LIVES_BETWEEN_CHECKS = 5

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,17 +20,14 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cable import Cable, entered, why_not
-from official_load import OfficialClients
-from packet_faults import CUT, NONE, Faults
-from spread_load import SpreadLoad
-from spread_messages import SpreadMessages, now_ms
-
 from hubweir.testing.history_values import Violation
 from hubweir.testing.log_history import PartitionHistory
 from hubweir.testing.server_process import ServerProcess
+from tests.crash.cable import Cable, entered, why_not
+from tests.crash.official_load import OfficialClients
+from tests.crash.packet_faults import CUT, NONE, Faults
+from tests.crash.spread_load import SpreadLoad
+from tests.crash.spread_messages import SpreadMessages, now_ms
 from tests.workers.notices import notice
 
 RUNS = 11

@@ -14,13 +14,10 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from official_load import OfficialClients, create_hub, create_queue
-from official_program import EVENTS, MESSAGES, OfficialProgram
-from test_broker_faults import Faults, served
-
 from tests.conformance.foreign.toolchain import NotRun
+from tests.crash.official_load import OfficialClients, create_hub, create_queue
+from tests.crash.official_program import EVENTS, MESSAGES, OfficialProgram
+from tests.crash.test_broker_faults import Faults, served
 from tests.workers.notices import notice
 
 FAULTS, BROKERS = 20, 3

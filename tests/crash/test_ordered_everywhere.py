@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from several_processes import BACK_S, BROKERS, LINUX_ALONE, is_another, several_processes, typed, until
 
 from hubweir.broker.commands.testcontrol import AskOrders, OrdersTold, StandingOrders
 from hubweir.client.administration import Administration
@@ -30,6 +25,7 @@ from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.server_process import ServerProcess
+from tests.crash.several_processes import BACK_S, BROKERS, LINUX_ALONE, is_another, several_processes, typed, until
 
 HOUR_MS = 3_600_000
 CONNECTIONS = 4 * BROKERS  # each process has some of so many

@@ -13,24 +13,20 @@ import os
 import random
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from kill_load import Load
-from test_capture_kill import CaptureLoad
-
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
 from hubweir.errors import HubweirError
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.server_process import ServerProcess
+from tests.crash.kill_load import Load
 from tests.crash.loop_disk import MIB, copy_of_one_moment, make_image, mounted, skip_without_disks
+from tests.crash.test_capture_kill import CaptureLoad
 from tests.crash.test_power_cut import wait_until_stopped
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")

@@ -2,18 +2,14 @@
 
 import asyncio
 import random
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from killable_server import killable_server
-from transaction_load import TransactionLoad
-
 from hubweir.testing.history_values import Violation
+from tests.crash.killable_server import killable_server
+from tests.crash.transaction_load import TransactionLoad
 
 KILLS = 100
 LIVES_BETWEEN_CHECKS = 3

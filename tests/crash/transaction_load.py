@@ -12,8 +12,6 @@ import random
 import time
 from collections.abc import Callable
 
-from waits import failed, first
-
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
 from hubweir.client.queue_client import QueueClient
@@ -24,6 +22,7 @@ from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.history_values import Violation
 from hubweir.testing.token_ledger import Move, TokenLedger, TokenPlace
 from hubweir.testing.token_messages import token_body, token_in, tokens_left
+from tests.crash.waits import failed, first
 
 # What tokens are sent to, and where they are received.
 PLACES = {"one": "one", "two": "two", "news": "news/Subscriptions/all"}

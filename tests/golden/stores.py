@@ -1,6 +1,6 @@
 """Golden stores: small disks that an earlier build wrote, and what stood on them. Made anew by
 
-    ./run python tests/golden/stores.py
+    ./run python -m tests.golden.stores
 
 when a format changes before the first release; afterwards a new file is added beside those of earlier versions, and
 none is ever made anew (promise P19). A file holds disks by name: each has its files, as bytes, and its contents as the
@@ -13,14 +13,9 @@ import base64
 import hashlib
 import json
 import lzma
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "simulation"))
-
-from log_world import LogWorld, events_run
 
 from hubweir.broker.capture.tests.capture_world import CaptureWorld
 from hubweir.broker.tests.numbered_world import NumberedWorld
@@ -52,6 +47,7 @@ from hubweir.namespace.topic_description import TopicDescription
 from hubweir.testing.answers import made_log, opened_log, runs_of, snapshot_of
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
+from tests.simulation.log_world import LogWorld, events_run
 
 GOLDEN = Path(__file__).with_name("stores.json.xz")
 RESERVE = "RESERVE"  # megabytes of nothing

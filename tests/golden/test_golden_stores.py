@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from stores import contents, load
-
 from hubweir.errors import HubweirError
 from hubweir.messaging_store.disk import segment, whole_file
 from hubweir.testing.memory_files import MemoryFiles
+from tests.golden.stores import contents, load
 
 AGAIN = "was a format changed? see the first lines of tests/golden/stores.py"
 Golden = dict[str, tuple[MemoryFiles, dict[str, Any]]]

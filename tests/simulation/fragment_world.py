@@ -19,8 +19,6 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from log_world import INTERLEAVED, plan_a_fault
-
 from hubweir.errors import CorruptStore, ServiceError, StoreError
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment import FragmentReceiver, NumberRange, ReceivedMessages
@@ -35,6 +33,7 @@ from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
 from hubweir.testing.simulated_env import SimulatedEnv
 from hubweir.topic.tests.topic_bench import TopicBench, sql
+from tests.simulation.log_world import INTERLEAVED, plan_a_fault
 
 LOCK_MS = 5_000
 WINDOW_MS = 20_000

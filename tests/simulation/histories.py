@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -41,8 +40,8 @@ def expect_enough_met(plans: Sequence[Plan], faults: Iterable[Fault], least_shar
 
 
 def expect_the_same_elsewhere(here: list[str], code: str, *, hash_seeds: Sequence[str] = ("4711",)) -> None:
-    """Other processes, whose hashes have other seeds, print the same words. code: may import the worlds beside this."""
-    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    """Other processes, whose hashes have other seeds, print the same words. code: imports what tests may import."""
+    paths = os.pathsep.join(sys.path)
     for hash_seed in hash_seeds:
         env = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
         there = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)

@@ -18,8 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
-from log_model import LEAST_JUMP, Model, Record, Sent, Violation, check_last
-
 from hubweir.errors import CorruptStore, StoreError
 from hubweir.kernels.stored_batch import KIND_EVENTS, RECORD_HEADER_SIZE, RECORD_STRUCT
 from hubweir.messaging_store.log import Appended, Durability, Log, Note, Refused, Run
@@ -32,6 +30,7 @@ from hubweir.testing.answers import made_log
 from hubweir.testing.memory_faults import Fault, Killed, Plan, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
+from tests.simulation.log_model import LEAST_JUMP, Model, Record, Sent, Violation, check_last
 
 LOG_ID = "0123456789abcdef" * 2
 STORE = "store-0"

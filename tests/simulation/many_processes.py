@@ -13,11 +13,10 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from virtual_time import TimedLoop
-
 from hubweir.testing.memory_faults import Ended, PowerCut
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import START_MS, SimulatedEnv
+from tests.simulation.virtual_time import TimedLoop
 
 _PROCESS: contextvars.ContextVar[SimulatedProcess | None] = contextvars.ContextVar("process", default=None)
 

@@ -15,9 +15,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from many_processes import SimulatedProcess
-from simulated_streams import Network, StreamEnd
-
 from hubweir.alarms import Alarms
 from hubweir.auth.sign_in_ledger import SignInLedger
 from hubweir.broker.broker import Broker
@@ -58,6 +55,8 @@ from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.service.supervisor_door import SupervisorDoor
 from hubweir.service.told_alarms import hear, standing
 from hubweir.testing.settable_clock import SettableClock
+from tests.simulation.many_processes import SimulatedProcess
+from tests.simulation.simulated_streams import Network, StreamEnd
 
 BROKERS = 3
 NAMESPACE = "localhost"

@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from many_processes import Processes, ProcessLoop, SimulatedProcess, current_process
-from virtual_time import VirtualTransport
+from tests.simulation.many_processes import Processes, ProcessLoop, SimulatedProcess, current_process
+from tests.simulation.virtual_time import VirtualTransport
 
 PIECE_BYTES = 65_536
 _END = b""  # of a stream, in an inbox

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from planted_defects import forget_the_intent, move_the_mark_before_the_file_is_there
 
 from hubweir.broker.capture.tests.capture_world import CAPTURED, CaptureWorld, Violation
 from hubweir.capture import capture
@@ -21,6 +20,7 @@ from hubweir.kernels import which
 from hubweir.messaging_store.log import Durability
 from hubweir.testing.memory_faults import Ended, Fault
 from hubweir.testing.memory_files import MemoryFiles
+from tests.simulation.planted_defects import forget_the_intent, move_the_mark_before_the_file_is_there
 
 POINTS = (
     "capture.before_intent", "capture.after_intent", "capture.before_commit", "capture.after_commit",

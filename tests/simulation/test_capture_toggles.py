@@ -10,14 +10,14 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from histories import first_found, named
-from planted_defects import forget_the_intent, move_the_mark_before_the_file_is_there
 
 from hubweir.broker.capture.tests.capture_world import CAPTURED, CaptureWorld, Violation
 from hubweir.broker.commands.process import Done
 from hubweir.errors import HubweirError
 from hubweir.kernels import which
 from hubweir.testing.memory_faults import Ended, Fault, Killed, Plan, PowerCut
+from tests.simulation.histories import first_found, named
+from tests.simulation.planted_defects import forget_the_intent, move_the_mark_before_the_file_is_there
 
 FAULTS = [
     (Fault.POWER_CUT, 160), (Fault.POWER_CUT, 160), (Fault.KILL, 160), (Fault.KILL, 160), (Fault.SYNC_EIO, 40),

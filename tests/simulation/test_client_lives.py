@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from virtual_time import CONNECTION_STRING, VirtualLoop, live
 
 from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.event_processor import EventProcessor
@@ -17,6 +16,7 @@ from hubweir.client.processor_options import ProcessorOptions
 from hubweir.client.retry import RetryPolicy
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.settings import GatewaySettings
+from tests.simulation.virtual_time import CONNECTION_STRING, VirtualLoop, live
 
 MINUTE_S, HOUR_S = 60.0, 3_600.0
 

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from log_world import LOG_ID, STORE, Record, Violation, events_run, records_of
-from planted_defects import cut_at_the_first_damage
 
 from hubweir.errors import CorruptStore
 from hubweir.kernels import scan_batches, which
@@ -36,6 +34,8 @@ from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.testing.answers import made_log, runs_of
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
+from tests.simulation.log_world import LOG_ID, STORE, Record, Violation, events_run, records_of
+from tests.simulation.planted_defects import cut_at_the_first_damage
 
 FOLDER = f"{STORE}/logs/{LOG_ID}"
 

@@ -9,9 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from histories import walk_calls
-from log_world import LogWorld, Violation
-from planted_defects import ignore_failed_syncs, retry_failed_syncs
 
 from hubweir.errors import CorruptStore, StoreError
 from hubweir.kernels import which
@@ -19,6 +16,9 @@ from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.retention import expire
 from hubweir.testing.memory_faults import Ended, Fault
 from hubweir.testing.memory_files import MemoryFiles
+from tests.simulation.histories import walk_calls
+from tests.simulation.log_world import LogWorld, Violation
+from tests.simulation.planted_defects import ignore_failed_syncs, retry_failed_syncs
 
 SITES = {
     "create", "open", "read", "write", "sync", "reserve", "truncate", "rename", "remove", "sync_folder", "list",

@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from fragment_world import FragmentWorld
-from histories import walk_calls
-from planted_defects import cut_at_the_first_damage, ignore_failed_syncs, retry_failed_syncs
 
 from hubweir.errors import CorruptStore, StoreError
 from hubweir.kernels import which
@@ -29,6 +26,9 @@ from hubweir.testing.history_values import Violation
 from hubweir.testing.memory_faults import Ended, Fault
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.simulated_env import SimulatedEnv
+from tests.simulation.fragment_world import FragmentWorld
+from tests.simulation.histories import walk_calls
+from tests.simulation.planted_defects import cut_at_the_first_damage, ignore_failed_syncs, retry_failed_syncs
 
 # Both detect duplicates and send for later: a queue without sessions, and one with them.
 SCRIPTS = [3, 6]

@@ -10,16 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fragment_world import FragmentWorld, play
-from histories import expect_enough_met, expect_the_same_elsewhere, first_found, named
-from log_world import FAULTS
-from planted_defects import (
-    accept_before_sync,
-    answer_settlements_before_they_are_durable,
-    forget_some_ids,
-    forget_the_states_of_sessions,
-    give_a_held_session,
-)
 
 from hubweir.errors import CorruptStore
 from hubweir.kernels import which
@@ -36,6 +26,16 @@ from hubweir.queue.window_clock import WindowClock
 from hubweir.testing.history_values import Violation
 from hubweir.testing.memory_faults import Plan
 from hubweir.topic import fan_out
+from tests.simulation.fragment_world import FragmentWorld, play
+from tests.simulation.histories import expect_enough_met, expect_the_same_elsewhere, first_found, named
+from tests.simulation.log_world import FAULTS
+from tests.simulation.planted_defects import (
+    accept_before_sync,
+    answer_settlements_before_they_are_durable,
+    forget_some_ids,
+    forget_the_states_of_sessions,
+    give_a_held_session,
+)
 
 # Found by these seeds once, and mended.
 PAST_SEEDS = {
@@ -76,7 +76,10 @@ def test_the_same_seed_gives_the_same_history_of_messages_in_any_process(
 ) -> None:
     seeds = list(range(first_seed, first_seed + measure(10_000), 100))
     here = [play(seed, is_topic=bool(seed % 2)) for seed in seeds]
-    code = f"import fragment_world as w\nfor seed in {seeds}: print(w.play(seed, is_topic=bool(seed % 2)))"
+    code = (
+        "from tests.simulation.fragment_world import play\n"
+        f"for seed in {seeds}: print(play(seed, is_topic=bool(seed % 2)))"
+    )
     expect_the_same_elsewhere(here, code)
 
 

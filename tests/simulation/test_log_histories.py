@@ -9,9 +9,6 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from histories import expect_enough_met, expect_the_same_elsewhere, first_found, named
-from log_world import FAULTS, LogWorld, Violation, play
-from planted_defects import accept_before_sync, ignore_failed_syncs, retry_failed_syncs
 
 from hubweir.errors import CorruptStore
 from hubweir.kernels import which
@@ -27,6 +24,9 @@ from hubweir.messaging_store.segment_engine.log_notes import LogNotes
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.testing.memory_faults import Plan
 from hubweir.testing.memory_files import MemoryFiles
+from tests.simulation.histories import expect_enough_met, expect_the_same_elsewhere, first_found, named
+from tests.simulation.log_world import FAULTS, LogWorld, Violation, play
+from tests.simulation.planted_defects import accept_before_sync, ignore_failed_syncs, retry_failed_syncs
 
 # Found by these seeds once, and mended.
 PAST_SEEDS = [35, 39, 47, 92, 275, 366, 1011, 1395807265, 1400821255, 83032434]
@@ -55,7 +55,7 @@ def test_no_history_breaks_a_promise(first_seed: int, measure: Callable[[int], i
 
 def test_the_same_seed_gives_the_same_history_in_any_process(first_seed: int, measure: Callable[[int], int]) -> None:
     seeds = list(range(first_seed, first_seed + measure(20_000), 100))
-    code = f"import log_world\nfor seed in {seeds}: print(log_world.play(seed))"
+    code = f"from tests.simulation.log_world import play\nfor seed in {seeds}: print(play(seed))"
     expect_the_same_elsewhere([play(seed) for seed in seeds], code, hash_seeds=("1", "4711"))
 
 

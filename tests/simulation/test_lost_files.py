@@ -11,9 +11,6 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from histories import first_found, named
-from log_model import Kept, Record, Violation
-from log_world import LOG_ID, SETTINGS, STORE, LogWorld, records_of
 
 from hubweir.env import Files
 from hubweir.errors import CorruptStore, LogLost
@@ -25,6 +22,9 @@ from hubweir.messaging_store.segment_engine import messaging_store
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.segment_engine.writer_epochs import WriterEpochs
 from hubweir.testing.answers import made_log
+from tests.simulation.histories import first_found, named
+from tests.simulation.log_model import Kept, Record, Violation
+from tests.simulation.log_world import LOG_ID, SETTINGS, STORE, LogWorld, records_of
 
 FOLDER = f"{STORE}/logs/{LOG_ID}"
 CONTROL_SEEDS = 60

@@ -9,11 +9,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from many_processes import Processes, SimulatedProcess
-from simulated_streams import Network, StreamLoop
 
 from hubweir.testing.memory_faults import Killed
 from hubweir.testing.memory_files import MemoryFiles
+from tests.simulation.many_processes import Processes, SimulatedProcess
+from tests.simulation.simulated_streams import Network, StreamLoop
 
 PATH = Path("door.sock")
 

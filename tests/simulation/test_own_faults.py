@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from log_world import SETTINGS, STORE, events_run, records_of
 
 from hubweir.counters import Counters
 from hubweir.errors import LogOffline, StoreError
@@ -32,6 +31,7 @@ from hubweir.messaging_store.segment_engine.write_round import WriteRound
 from hubweir.messaging_store.tail import Tail
 from hubweir.testing.answers import made_log
 from hubweir.testing.simulated_env import SimulatedEnv
+from tests.simulation.log_world import SETTINGS, STORE, events_run, records_of
 
 LOG_ID, OTHER_ID = "ab" * 16, "cd" * 16
 USES_MAX = 60

@@ -11,9 +11,6 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from histories import named
-from log_model import Model
-from log_world import INTERLEAVED, LogWorld, Violation
 
 from hubweir.errors import StoreError
 from hubweir.kernels import which
@@ -22,6 +19,9 @@ from hubweir.messaging_store.segment_engine.messaging_store import MessagingStor
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.messaging_store.segment_engine.writer_epochs import WriterEpochs
 from hubweir.testing.simulated_env import SimulatedEnv
+from tests.simulation.histories import named
+from tests.simulation.log_model import Model
+from tests.simulation.log_world import INTERLEAVED, LogWorld, Violation
 
 CONTROL_SEEDS = 60
 Owner = tuple[SimulatedEnv, MessagingStore, SegmentLog]

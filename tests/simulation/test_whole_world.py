@@ -10,17 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from histories import expect_the_same_elsewhere, first_found, named
-from planted_defects import (
-    accept_before_sync,
-    answer_settlements_before_they_are_durable,
-    forget_some_ids,
-    forget_the_states_of_sessions,
-    give_a_held_session,
-)
-from simulated_service import SimulatedLife
-from whole_world import CHANGED, KILLED, play
-from world_faults import DISK_FAULTS, KINDS, LATE
 
 from hubweir.broker.commands.command import Answer, Command
 from hubweir.broker.commands.fragment import EnqueueMessages
@@ -41,6 +30,17 @@ from hubweir.queue.transaction_decisions import Fate, TransactionDecisions
 from hubweir.testing.history_values import Violation
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.topic.fan_out import _Chain
+from tests.simulation.histories import expect_the_same_elsewhere, first_found, named
+from tests.simulation.planted_defects import (
+    accept_before_sync,
+    answer_settlements_before_they_are_durable,
+    forget_some_ids,
+    forget_the_states_of_sessions,
+    give_a_held_session,
+)
+from tests.simulation.simulated_service import SimulatedLife
+from tests.simulation.whole_world import CHANGED, KILLED, play
+from tests.simulation.world_faults import DISK_FAULTS, KINDS, LATE
 
 # Found by these seeds once, and mended.
 PAST_SEEDS = [2020593869]
@@ -69,7 +69,7 @@ def test_the_same_seed_gives_the_same_whole_world_in_any_process(
     first_seed: int, measure: Callable[[int], int]
 ) -> None:
     seeds = list(range(first_seed, first_seed + measure(SEEDS), 100))
-    code = f"import whole_world as w\nfor seed in {seeds}: print(w.play(seed).digest)"
+    code = f"from tests.simulation.whole_world import play\nfor seed in {seeds}: print(play(seed).digest)"
     expect_the_same_elsewhere([play(seed).digest for seed in seeds], code)
 
 

@@ -23,35 +23,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from many_processes import Processes, SimulatedProcess, current_process
-from simulated_service import BROKERS, BrokerPart, SimulatedLife, SupervisorPart
-from simulated_streams import Network, StreamEnd, StreamLoop
-from virtual_time import set_clocks
-from world_catalog import GUEST, CatalogChanges
-from world_clients import (
-    CONNECTION_STRING,
-    FEED,
-    FEED_ALL,
-    FEED_ODD,
-    HUB,
-    KINDS,
-    LATE_MS,
-    LATEST_SCHEDULE_MS,
-    LOCK_MS,
-    NEWS,
-    ONE,
-    ORDERS,
-    PARTITIONS,
-    PROMPT_MS,
-    TIMEOUT_S,
-    TURNS,
-    TWO,
-    WINDOW_MS,
-)
-from world_faults import CLIENTS, SUPERVISOR, Faults, broker_name
-from world_hub_clients import SeenHub, publish, read, read_again
-from world_queue_clients import SeenQueue, Sending, hold_sessions, receive
-from world_transaction_clients import PLACES, SeenTokens, check_tokens, move_tokens, put_tokens
 
 from hubweir.client.queue_client import QueueClient
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
@@ -72,6 +43,35 @@ from hubweir.testing.history_values import Violation
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.seen_messages import left_in
 from hubweir.testing.simulated_env import START_MS
+from tests.simulation.many_processes import Processes, SimulatedProcess, current_process
+from tests.simulation.simulated_service import BROKERS, BrokerPart, SimulatedLife, SupervisorPart
+from tests.simulation.simulated_streams import Network, StreamEnd, StreamLoop
+from tests.simulation.virtual_time import set_clocks
+from tests.simulation.world_catalog import GUEST, CatalogChanges
+from tests.simulation.world_clients import (
+    CONNECTION_STRING,
+    FEED,
+    FEED_ALL,
+    FEED_ODD,
+    HUB,
+    KINDS,
+    LATE_MS,
+    LATEST_SCHEDULE_MS,
+    LOCK_MS,
+    NEWS,
+    ONE,
+    ORDERS,
+    PARTITIONS,
+    PROMPT_MS,
+    TIMEOUT_S,
+    TURNS,
+    TWO,
+    WINDOW_MS,
+)
+from tests.simulation.world_faults import CLIENTS, SUPERVISOR, Faults, broker_name
+from tests.simulation.world_hub_clients import SeenHub, publish, read, read_again
+from tests.simulation.world_queue_clients import SeenQueue, Sending, hold_sessions, receive
+from tests.simulation.world_transaction_clients import PLACES, SeenTokens, check_tokens, move_tokens, put_tokens
 
 BROKER_SOCKET = "broker-"
 CHANGED, KILLED = "catalog changed", "killed by the supervisor"

@@ -12,8 +12,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from simulated_service import BROKERS
-
 from hubweir.errors import ServiceError
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.gateway import Gateway
@@ -22,9 +20,10 @@ from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rule_changes import RuleKey, RuleLevel
 from hubweir.namespace.secret import Secret
 from hubweir.testing.history_values import Violation
+from tests.simulation.simulated_service import BROKERS, NAMESPACE
 
 if TYPE_CHECKING:
-    from whole_world import WholeWorld
+    from tests.simulation.whole_world import WholeWorld
 
 GUEST = "guest"  # the rule whose key is renewed
 SETTLED_S = 60.0

@@ -10,9 +10,8 @@ import asyncio
 from random import Random
 from typing import Protocol
 
-from many_processes import SimulatedProcess
-
 from hubweir.client.retry import RetryPolicy
+from tests.simulation.many_processes import SimulatedProcess
 
 CONNECTION_STRING = (
     "Endpoint=sb://localhost;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;"

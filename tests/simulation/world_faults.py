@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from many_processes import SimulatedProcess
-from simulated_service import BROKERS
-
 from hubweir.testing.memory_faults import Fault
+from tests.simulation.many_processes import SimulatedProcess
+from tests.simulation.simulated_service import BROKERS
 
 if TYPE_CHECKING:
-    from whole_world import WholeWorld
+    from tests.simulation.whole_world import WholeWorld
 
 LATEST_MS = 9_000  # a partition or a stop; twice that, and what goes on before and behind, is less than LATE_MS
 KILLED_MS = 13_000  # a stop that the supervisor does not wait for

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from world_clients import CONNECTION_STRING, HUB, ONCE, PARTITIONS, TIMEOUT_S, World, pause
-
 from hubweir.client.event_hub_client import EventHubClient
 from hubweir.client.resuming_receiver import ResumingReceiver
 from hubweir.client.sender import OutcomeUnknown
 from hubweir.errors import ServiceError
 from hubweir.testing.log_history import PartitionHistory, Seen, make_body, read_body
+from tests.simulation.world_clients import CONNECTION_STRING, HUB, ONCE, PARTITIONS, TIMEOUT_S, World, pause
 
 
 class SeenHub:

@@ -5,21 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from many_processes import SimulatedProcess
-from world_clients import (
-    CONNECTION_STRING,
-    FRAGMENTS,
-    KINDS,
-    LATEST_SCHEDULE_MS,
-    LOCK_MS,
-    ONCE,
-    TIMEOUT_S,
-    WINDOW_MS,
-    World,
-    pause,
-)
-from world_openings import Openings
-
 from hubweir.client.message_run import ReceivedMessage
 from hubweir.client.queue_client import QueueClient
 from hubweir.client.queue_message import QueueMessage
@@ -35,6 +20,20 @@ from hubweir.testing.history_values import SeenHold, SeenMessage, Violation
 from hubweir.testing.message_history import MessageHistory, SeenAnswer, SeenOutcome
 from hubweir.testing.seen_messages import body_of, settle, text_of, token_of
 from hubweir.testing.simulated_env import START_MS
+from tests.simulation.many_processes import SimulatedProcess
+from tests.simulation.world_clients import (
+    CONNECTION_STRING,
+    FRAGMENTS,
+    KINDS,
+    LATEST_SCHEDULE_MS,
+    LOCK_MS,
+    ONCE,
+    TIMEOUT_S,
+    WINDOW_MS,
+    World,
+    pause,
+)
+from tests.simulation.world_openings import Openings
 
 T = TypeVar("T")
 

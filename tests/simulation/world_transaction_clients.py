@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import asyncio
 
-from world_clients import CONNECTION_STRING, NEWS, ONCE, ONE, TIMEOUT_S, TWO, World, pause
-from world_openings import Openings
-
 from hubweir.client.queue_client import QueueClient
 from hubweir.client.queue_message import QueueMessage
 from hubweir.client.queue_receiver import QueueReceiver
@@ -20,6 +17,8 @@ from hubweir.testing.history_values import Violation
 from hubweir.testing.seen_messages import token_of
 from hubweir.testing.token_ledger import Move, TokenLedger, TokenPlace
 from hubweir.testing.token_messages import token_body, token_in, tokens_left
+from tests.simulation.world_clients import CONNECTION_STRING, NEWS, ONCE, ONE, TIMEOUT_S, TWO, World, pause
+from tests.simulation.world_openings import Openings
 
 # What tokens are sent to, and where they are received.
 PLACES = {ONE: ONE, TWO: TWO, NEWS: f"{NEWS}/Subscriptions/all"}
