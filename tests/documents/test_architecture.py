@@ -48,7 +48,8 @@ def lost_functions(page: str) -> list[str]:
     for file, function in re.findall(r"`([\w/]+\.py):(\w+)`", page):
         path = PACKAGE / file
         found = nodes(parsed(path)) if path.is_file() else ()
-        if not any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function for node in found):
+        functions = {node.name for node in found if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        if function not in functions:
             lost.append(f"{file}:{function}")
     return lost
 
