@@ -127,7 +127,7 @@ class EventHubClient:
         return await self._managed(lambda management: management.partitions(self.hub, partition_ids))
 
     async def connection(self) -> Connection:
-        """The connection of now, opened when there is none or it ended. One try; ServiceError when it fails."""
+        """The open connection; it is opened when there is none, or it ended. One try; ServiceError when it fails."""
         return await self._connection.now()
 
     async def close(self) -> None:

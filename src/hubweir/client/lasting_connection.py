@@ -40,7 +40,7 @@ class LastingConnection:
         self._closed = False
 
     async def now(self) -> Connection:
-        """The connection of now, opened when there is none or it ended. One try; ServiceError when it fails."""
+        """The open connection; it is opened when there is none, or it ended. One try; ServiceError when it fails."""
         async with self._mutex:
             if self._closed:
                 raise ServiceError(ILLEGAL_STATE, f"{self._what} is closed: make another one")

@@ -26,7 +26,7 @@ _PROPERTIES_LENGTH: Final = 13
 
 
 def write_copy(message: EncodedMessage, changes: MessageChanges) -> bytes:
-    """The message with the changes that copies_of found for it; both are read and left as they are."""
+    """The message with the changes that the action of a rule made for it; both are read and left as they are."""
     parts: dict[int, list[Buffer]] = {}
     for section in walk_sections(message.buffer):
         parts.setdefault(section.code, []).append(message.buffer[section.start : section.end])

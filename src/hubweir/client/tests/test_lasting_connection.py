@@ -1,4 +1,4 @@
-"""The connection of now, and steps that are tried again on it."""
+"""The connection that is open, opened anew where it ended, and steps that are tried again on it."""
 
 from collections.abc import Callable
 
