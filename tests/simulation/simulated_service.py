@@ -53,7 +53,7 @@ from hubweir.service.served_store import ServedStore
 from hubweir.service.stored_namespaces import StoredNamespaces
 from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.service.supervisor_door import SupervisorDoor
-from hubweir.service.told_alarms import hear, standing
+from hubweir.service.told_alarms import hear_alarms, standing_alarms
 from hubweir.testing.settable_clock import SettableClock
 from tests.simulation.many_processes import SimulatedProcess
 from tests.simulation.simulated_streams import Network, StreamEnd
@@ -161,7 +161,7 @@ class BrokerPart:
             self._state,
             {index: self.store},
             ProcessOrders(env, SettableClock(), index),  # nobody orders anything here
-            hear=lambda told: hear(self._alarms, told.elsewhere),
+            hear=lambda told: hear_alarms(self._alarms, told.elsewhere),
             take_clients=self._take_clients,
             let_clients_go=self._let_clients_go,
             measure=Scrape(self._counters, self._alarms, process=lambda: self.process, brokers=self._brokers).encoded,
@@ -201,7 +201,7 @@ class BrokerPart:
             is_serving=self.is_serving,
             follows=self.process.has_all and all(gateway.keeper.is_current for gateway in self.process.gateways),
             away=() if self.store.is_up else (self.index,),
-            alarms=standing(self._alarms),
+            alarms=standing_alarms(self._alarms),
         )
 
     def _brokers(self) -> list[Broker]:
@@ -318,7 +318,7 @@ class SupervisorPart:
 
     def _question(self, index: int, alarms: Alarms) -> AskProcess:
         others = (each.alarms for each in self.processes if each.index != index)
-        return AskProcess(tuple(dict.fromkeys(chain(standing(alarms), *others))))
+        return AskProcess(tuple(dict.fromkeys(chain(standing_alarms(alarms), *others))))
 
     def _way(self, path: Path) -> RemoteBroker:
         way = RemoteBroker(path, self._env)

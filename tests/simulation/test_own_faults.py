@@ -44,7 +44,7 @@ PARTS: list[tuple[Any, str]] = [
     (Tail, "shrink"), (IdleMark, "_append_if_idle"), (IdleMark, "arm"), (SyncWaiters, "release"),
     (group_commit, "save_indexes"), (WriteRound, "write"), (LogState, "create_segment"),
     (failed_sync, "_make_segment"), (failed_sync, "_note_shown"), (trimming, "remove_segments"),
-    (log_snapshots, "save"), (LogSnapshots, "covered"),
+    (log_snapshots, "save_snapshot"), (LogSnapshots, "covered"),
 ]  # fmt: skip
 
 

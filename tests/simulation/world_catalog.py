@@ -20,7 +20,7 @@ from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.rule_changes import RuleKey, RuleLevel
 from hubweir.namespace.secret import Secret
 from hubweir.testing.history_values import Violation
-from tests.simulation.simulated_service import BROKERS, NAMESPACE
+from tests.simulation.simulated_service import BROKERS
 
 if TYPE_CHECKING:
     from tests.simulation.whole_world import WholeWorld

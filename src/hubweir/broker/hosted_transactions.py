@@ -34,7 +34,7 @@ from hubweir.broker.refusals import refusal_of
 from hubweir.errors import SERVER_BUSY, ServiceError, StoreError
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment import Effects, Fragment, NumberRange, Part, Times
-from hubweir.queue.transaction import TransactedSettlement, commit
+from hubweir.queue.transaction import TransactedSettlement, commit_parts
 
 TransactionStep = Callable[[Any, Any, OnAnswer], None]
 # A transaction that goes well takes two syncs of each log.
@@ -157,7 +157,7 @@ class HostedTransactions:
                 self._count(command.messages, command.size_bytes)
             on_answer(Done())
 
-        commit(self._shared.fragment.core, parts, times, appended)
+        commit_parts(self._shared.fragment.core, parts, times, appended)
 
     def _count(self, messages: int, size_bytes: int) -> None:
         """These are stored."""

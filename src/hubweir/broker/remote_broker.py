@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hubweir.broker.commands.command import Answer, Command, Push
 from hubweir.broker.socket_broker import SocketBroker
-from hubweir.drivers.broker_driver import connect
+from hubweir.drivers.broker_driver import connect_stream
 from hubweir.drivers.tasks import Tasks
 from hubweir.drivers.unix_socket import connect_unix
 from hubweir.env import Env, Timer
@@ -100,7 +100,7 @@ class RemoteBroker:
         if self._listener is not None:
             stream.listen(self._listener)
         try:
-            await connect(connection, stream.driver)
+            await connect_stream(connection, stream.driver)
         except OSError as error:
             logger.info("no stream to %s: %s", self._path.name, error)
             self._try_later()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hubweir.broker.commands.command import Push
 from hubweir.broker.server import BrokerServer, CommandTarget
-from hubweir.drivers.broker_driver import connect
+from hubweir.drivers.broker_driver import connect_stream
 from hubweir.drivers.tasks import Tasks
 from hubweir.drivers.unix_socket import UnixListener
 
@@ -94,7 +94,7 @@ class SharedBroker:
         server = BrokerServer(self._target, on_gone=lambda: self._gone(server))
         self._servers[server] = None
         try:
-            await connect(connection, server.driver)
+            await connect_stream(connection, server.driver)
         except OSError as error:
             logger.info("a stream of another process was lost: %s", error)
             self._gone(server)

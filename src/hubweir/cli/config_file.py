@@ -23,7 +23,7 @@ from hubweir.config.emulator_file import parse_emulator_files, read_emulator_fil
 from hubweir.config.emulator_limits import file_limits
 from hubweir.config.problems import EmulatorFileError, Problem, Problems
 from hubweir.config.settings import Settings
-from hubweir.config.sources import load
+from hubweir.config.sources import load_settings
 from hubweir.namespace.tiers import PROFILES
 
 takes_files = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -79,7 +79,7 @@ def show(config: Path | None, **flags: object) -> None:
 
     Keys are not shown.
     """
-    settings = load(flags, os.environ, config)
+    settings = load_settings(flags, os.environ, config)
     document: dict[str, object] = {"Settings": _settings(settings)}
     if settings.emulator_config or settings.emulator_config_text:
         document |= effective_document(config_files(settings), profile=PROFILES[settings.profile])

@@ -17,7 +17,7 @@ from hubweir.config.settings import Settings
 from hubweir.env import join_path
 from hubweir.errors import HubweirError
 from hubweir.messaging_store.disk.files import SystemFiles
-from hubweir.messaging_store.disk.inspection import look, newest_state, operations
+from hubweir.messaging_store.disk.inspection import look_at_log, newest_state, operations
 from hubweir.messaging_store.disk.layout import FORMAT_NAME, FORMAT_TEXT, LOGS_FOLDER
 from hubweir.messaging_store.disk.newest_segment import is_lost, log_ids_in
 from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles, read_again
@@ -154,7 +154,7 @@ class DataFolder:
 
     def recovered(self, log: OwnedLog) -> Recovered:
         """What a start would make of the log as it is now."""
-        return read_again(lambda: look(self.files, log.store, log.log_id))
+        return read_again(lambda: look_at_log(self.files, log.store, log.log_id))
 
     def size_bytes(self, log: OwnedLog) -> int:
         """Of all files of the log, with what is set aside."""
@@ -206,7 +206,7 @@ class DataFolder:
 
     def _catalog(self, store: str, log_id: str) -> Catalog:
         folder = join_path(store, LOGS_FOLDER, log_id)
-        found = look(self.files, store, log_id)
+        found = look_at_log(self.files, store, log_id)
         saved = newest_state(self.files, folder)
         start, catalog = (0, Catalog()) if saved is None else (saved[0], Catalog.restore(saved[1]))
         for _, data in operations(self.files, found, start):

@@ -9,7 +9,7 @@ import sys
 
 import click
 
-from hubweir.config.sources import load
+from hubweir.config.sources import load_settings
 
 TIMEOUT_S = 3.0
 # Nobody connects to "every address": the loopback of the same kind stands for it.
@@ -26,7 +26,7 @@ def health(host: str | None, port: int | None, timeout: float) -> None:
 
     Settings come from where `hubweir serve` takes them, but for its flags.
     """
-    settings = load({}, os.environ)
+    settings = load_settings({}, os.environ)
     host = host or settings.host[0]
     host, port = _LOOPBACK.get(host, host), port or settings.port[0]
     text, is_healthy = _ask(host, port, timeout)

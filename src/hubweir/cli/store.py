@@ -24,7 +24,7 @@ from hubweir.messaging_store.disk.layout import PREVIOUS_SNAPSHOT_NAME, SNAPSHOT
 from hubweir.messaging_store.disk.read_only_files import read_again
 from hubweir.messaging_store.disk.recovery import Recovered
 from hubweir.messaging_store.disk.segment_files import Segment, read_saved_indexes
-from hubweir.messaging_store.disk.snapshot import load_one
+from hubweir.messaging_store.disk.snapshot import load_snapshot
 
 
 class ReadsFiles(click.Group):
@@ -204,7 +204,7 @@ def _snapshot(folder: DataFolder, log: OwnedLog, name: str) -> dict[str, object]
     path = join_path(log.folder, name)
     if not folder.files.exists(path):
         return None
-    snapshot = load_one(folder.files, path)
+    snapshot = load_snapshot(folder.files, path)
     return {
         "file": name,
         "bytes": _size(folder, path),

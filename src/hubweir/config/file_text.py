@@ -39,7 +39,7 @@ class LinePositions:
         return line, at - self._starts[line - 1] + 1
 
 
-def decode(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """The text of a file. Raises NotText with line and column."""
     if len(data) > SIZE_LIMIT_BYTES:
         raise NotText("the file is too large", found="more", allowed=f"{SIZE_LIMIT_BYTES} bytes")

@@ -5,8 +5,8 @@ Nothing is raised for what the file holds: a file that cannot be read has a prob
 
 from __future__ import annotations
 
-from hubweir.config.file_text import LinePositions, NotText, decode
-from hubweir.config.jsonc import Duplicate, JsonError, JsonNode, parse
+from hubweir.config.file_text import LinePositions, NotText, decode_text
+from hubweir.config.jsonc import Duplicate, JsonError, JsonNode, parse_jsonc
 from hubweir.config.problems import Kind, Location, Problem, Problems, Severity, Step, path_text
 
 
@@ -25,9 +25,9 @@ class ConfigFile:
 
     def _parse(self, data: bytes) -> JsonNode | None:
         try:
-            text = decode(data)
+            text = decode_text(data)
             self._positions = LinePositions(text)
-            document = parse(text)
+            document = parse_jsonc(text)
         except NotText as error:
             place = Location(self.file, error.line, error.column, "$")
             self._problems.add(Problem(Severity.ERROR, Kind.UNREADABLE, place, error.what, error.found, error.allowed))

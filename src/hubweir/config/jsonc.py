@@ -76,7 +76,7 @@ class Document:
     duplicates: tuple[Duplicate, ...]
 
 
-def parse(text: str) -> Document:
+def parse_jsonc(text: str) -> Document:
     """The one value of the text. Raises JsonError at the first place that is not JSON."""
     return _Parser(text).document()
 

@@ -36,7 +36,7 @@ class GivenSettings:
     sources: Mapping[str, str]
 
 
-def load(
+def load_settings(
     flags: Mapping[str, object],
     environment: Mapping[str, str],
     file: Path | None = None,

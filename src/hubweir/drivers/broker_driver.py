@@ -189,7 +189,7 @@ class _LargeFrame:
         self.left[:1] = [rest] if rest else []
 
 
-async def connect(connection: socket.socket, make_driver: Callable[[], BrokerDriver]) -> BrokerDriver:
+async def connect_stream(connection: socket.socket, make_driver: Callable[[], BrokerDriver]) -> BrokerDriver:
     """Put a driver on a connected, non-blocking Unix socket (one end of a pair, or an accepted one).
 
     The socket is closed when that fails, with OSError, or is cancelled.

@@ -46,7 +46,7 @@ def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
     return listener
 
 
-def hold(host: str, port: int, *, is_free: bool) -> socket.socket:
+def hold_address(host: str, port: int, *, is_free: bool) -> socket.socket:
     """A socket that keeps an address for processes that share it, and takes no connection itself.
 
     is_free: nobody listens there yet, or AddressTaken as of `bind`; else those processes do. As long as one of them

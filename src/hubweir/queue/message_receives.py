@@ -310,7 +310,7 @@ class MessageReceives:
         locks, its = locks_of(core, counts), given.rows[Q_LOCK::MESSAGE_WIDTH]
         held = array("q", [count if lock == own else 0 for count, lock, own in zip(counts, locks, its, strict=True)])
         core.locks.end(array("q", [own for own, count in zip(its, counts, strict=True) if count]))
-        release(core, held)
+        release_messages(core, held)
 
 
 def nothing_received() -> ReceivedMessages:
@@ -324,7 +324,7 @@ def locks_of(core: FragmentCore, counts: array[int]) -> array[int]:
     return array("q", [0 if each is None else each[0].rows[each[1] + M_LOCK] for each in found])
 
 
-def release(core: FragmentCore, counts: array[int], on_done: OnLogged | None = None) -> None:
+def release_messages(core: FragmentCore, counts: array[int], on_done: OnLogged | None = None) -> None:
     """These locked messages are active again at once, as if they had not been delivered.
 
     on_done: when the log says so, too, or why not. Where it was refused, that is tried again.

@@ -18,7 +18,7 @@ from hubweir.queue.changed_properties import (
 )
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_values import OnDone, Times
-from hubweir.queue.message_receives import release
+from hubweir.queue.message_receives import release_messages
 from hubweir.queue.operation import DEFERRED, MODIFIED, REJECTED, Operation
 from hubweir.queue.operation import SETTLED as LOGGED_SETTLED
 from hubweir.queue.settle_outcome import (
@@ -70,7 +70,7 @@ class Settlements:
         properties = said.properties if outcome is not SettleOutcome.COMPLETE else b""
         if outcome is SettleOutcome.RELEASE:
             core.locks.end_ordinals(_of(ordinals, counts))
-            release(core, counts, partial(_told, answer, on_done))
+            release_messages(core, counts, partial(_told, answer, on_done))
         elif outcome is SettleOutcome.COMPLETE:
             core.gather_joined(LOGGED_SETTLED, counts, partial(self._settled, counts, answer, on_done))
         elif outcome is SettleOutcome.DEFER:

@@ -96,7 +96,9 @@ class Part(Struct, frozen=True):
     on_done: PartDone
 
 
-def commit(core: FragmentCore, parts: Sequence[Part], times: Times, on_done: Callable[[Refused | None], None]) -> None:
+def commit_parts(
+    core: FragmentCore, parts: Sequence[Part], times: Times, on_done: Callable[[Refused | None], None]
+) -> None:
     """Append parts as one chain, and tell each of them how that ended; then on_done. One of them may have a run.
 
     core: of any of the fragments, which share one log.

@@ -47,7 +47,7 @@ from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.service.scrape import scrape_all
 from hubweir.service.served_store import ServedStore
 from hubweir.service.served_stores import ServedStores
-from hubweir.service.told_alarms import hear, standing
+from hubweir.service.told_alarms import hear_alarms, standing_alarms
 
 logger = logging.getLogger(__name__)
 
@@ -212,7 +212,7 @@ class BrokerProcess(Parts):
     # What the supervisor says and asks for
 
     def _hear(self, told: AskProcess) -> None:
-        hear(self.alarms, told.elsewhere)
+        hear_alarms(self.alarms, told.elsewhere)
         if told.wants_portal:
             self._listeners.load_portal()
         for store_index in told.opened:
@@ -246,7 +246,7 @@ class BrokerProcess(Parts):
             is_serving=self.ready,
             follows=self.process.has_all and all(gateway.keeper.is_current for gateway in self.process.gateways),
             away=tuple(index for index, store in self._stores.items() if not store.is_up),
-            alarms=standing(self.alarms),
+            alarms=standing_alarms(self.alarms),
             of_namespaces={
                 gateway.settings.namespace: gateway.own_connection_count for gateway in self.process.gateways
             },

@@ -21,7 +21,7 @@ from hubweir.broker.socket_broker import SocketBroker
 from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
 from hubweir.config.settings import Settings
 from hubweir.config.token_issuer import token_issuer
-from hubweir.drivers.broker_driver import connect
+from hubweir.drivers.broker_driver import connect_stream
 from hubweir.errors import ServiceError
 from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
 from hubweir.gateway.catalog_keeper import CatalogKeeper
@@ -153,5 +153,5 @@ class Service(Parts):
         broker.on_push = far.push
         for end, driver in zip(socket.socketpair(), (far.driver, near.driver), strict=True):
             end.setblocking(False)
-            await connect(end, driver)
+            await connect_stream(end, driver)
         return near

@@ -33,7 +33,7 @@ from hubweir.broker.shared_broker import SharedBroker
 from hubweir.config.namespace_settings import SaidNamespaces, said_namespaces
 from hubweir.config.settings import BadSetting, Settings
 from hubweir.config.token_issuer import token_issuer
-from hubweir.drivers.listening_socket import hold
+from hubweir.drivers.listening_socket import hold_address
 from hubweir.drivers.tasks import Tasks
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.errors import HubweirError
@@ -54,7 +54,7 @@ from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.service.served_stores import no_store_answers
 from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.service.supervisor_door import SupervisorDoor
-from hubweir.service.told_alarms import standing
+from hubweir.service.told_alarms import standing_alarms
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ class Supervisor(Parts):
         for place, (host, port) in enumerate(asked):
             if known:
                 port = int(known[place].rpartition(":")[2])
-            held = hold(host, port, is_free=not known)
+            held = hold_address(host, port, is_free=not known)
             self._ends.callback(held.close)
             self.addresses.append((host, held.getsockname()[1]))
 
@@ -280,7 +280,7 @@ class Supervisor(Parts):
     def _question(self, index: int) -> AskProcess:
         """What a broker process is asked, and told: what stands here and in the others, and which stores are open."""
         others = [each for each in self.processes if each.index != index]
-        elsewhere = dict.fromkeys(chain(standing(self.alarms), *(each.alarms for each in others)))
+        elsewhere = dict.fromkeys(chain(standing_alarms(self.alarms), *(each.alarms for each in others)))
         wants_portal = any(each.has_portal for each in others)
         return AskProcess(tuple(elsewhere), self._opened.indexes, wants_portal)
 

@@ -11,11 +11,11 @@ from hubweir.broker.commands.broker_process import StandingAlarm
 TOLD_ALARMS = 1_000
 
 
-def standing(alarms: Alarms) -> tuple[StandingAlarm, ...]:
+def standing_alarms(alarms: Alarms) -> tuple[StandingAlarm, ...]:
     """The alarms of this process; of very many, the oldest."""
     return tuple(StandingAlarm(each.kind.name, each.about) for each in alarms.current()[:TOLD_ALARMS])
 
 
-def hear(alarms: Alarms, told: Iterable[StandingAlarm]) -> None:
+def hear_alarms(alarms: Alarms, told: Iterable[StandingAlarm]) -> None:
     """Have `/ready` and the pages of this process know what stands in the others, in the place of what they knew."""
     alarms.hear((each.kind, each.about) for each in told)

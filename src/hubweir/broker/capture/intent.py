@@ -46,13 +46,13 @@ def note_intent(tools: CaptureTools, log: Log, mark: CaptureMark, on_done: Calla
         if refused is None or not refused.known:
             on_done(refused)
         else:
-            tools.env.offload(Lane.CAPTURE, lambda: release(tools.places, intent), lambda _: on_done(refused))
+            tools.env.offload(Lane.CAPTURE, lambda: release_name(tools.places, intent), lambda _: on_done(refused))
 
     tools.env.fault("capture.before_intent")
     note_mark(log, mark, now_ms=tools.clock.stamp_ms(), on_done=noted)
 
 
-def release(places: CapturePlaces, intent: Intent) -> None:
+def release_name(places: CapturePlaces, intent: Intent) -> None:
     """Let go of an intent's name, once no mark holds the intent any more. Blocking.
 
     A claim that stays because the destination is away, or lets nobody remove anything, harms nobody: it is empty.

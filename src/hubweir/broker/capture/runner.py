@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from hubweir.broker.capture.captured_file import CapturedFile
 from hubweir.broker.capture.failure import CaptureFailure
-from hubweir.broker.capture.intent import claim_name, note_intent, release
+from hubweir.broker.capture.intent import claim_name, note_intent, release_name
 from hubweir.broker.capture.places import CaptureTools
 from hubweir.broker.capture.rest import CaptureRest
 from hubweir.broker.capture.window_end import find_window_end
@@ -294,7 +294,7 @@ class CaptureRunner:
             env.fault("capture.after_mark")
             self._capture.mark = moved
             self._again, self._lost = False, []
-            self._offload(lambda: release(places, making.intent), lambda _: self._finished(making, lost))
+            self._offload(lambda: release_name(places, making.intent), lambda _: self._finished(making, lost))
 
         note_mark(self._log, moved, now_ms=now_ms, on_done=noted)
 

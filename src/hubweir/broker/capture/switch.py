@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from hubweir.alarms import DAMAGED_FILE
 from hubweir.broker.capture.captures import Captures
-from hubweir.broker.capture.intent import release
+from hubweir.broker.capture.intent import release_name
 from hubweir.broker.capture.places import CaptureTools
 from hubweir.broker.capture.runner import CaptureRunner
 from hubweir.broker.commands.capture import CaptureState
@@ -223,7 +223,7 @@ class CaptureSwitch:
 
         def noted(refused: Refused | None) -> None:
             if refused is None and intent is not None:
-                tools.env.offload(Lane.CAPTURE, lambda: release(tools.places, intent), lambda _: ended(None))
+                tools.env.offload(Lane.CAPTURE, lambda: release_name(tools.places, intent), lambda _: ended(None))
             else:
                 ended(refused)
 

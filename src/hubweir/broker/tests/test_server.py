@@ -55,7 +55,7 @@ from hubweir.broker.hosted_topic import HostedTopic
 from hubweir.broker.server import BrokerServer, run_is_sound
 from hubweir.broker.socket_broker import SocketBroker
 from hubweir.broker.wire import FRAME_LIMIT_BYTES, encode_frame
-from hubweir.drivers.broker_driver import connect
+from hubweir.drivers.broker_driver import connect_stream
 from hubweir.event_hub.event_position import EARLIEST
 from hubweir.kernels.stored_batch import HEADER_SIZE, KIND_CONTROL, KIND_OPERATIONS
 from hubweir.messaging_store.log import Durability
@@ -88,8 +88,8 @@ class Pair:
         self.server = BrokerServer(self.bench.broker, **bounds)
         self.bench.broker.on_push = self.server.push
         self.bench.env.call_soon = asyncio.get_running_loop().call_soon
-        await connect(theirs, self.server.driver)
-        self.driver = await connect(ours, self.broker.driver)
+        await connect_stream(theirs, self.server.driver)
+        self.driver = await connect_stream(ours, self.broker.driver)
         return self
 
     async def ask(self, command: Command) -> Answer:

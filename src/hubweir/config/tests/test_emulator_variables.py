@@ -8,21 +8,21 @@ import pytest
 
 from hubweir.config.emulator_variables import HTTP_PORT, MOUNT_POINTS, companions_in, emulator_defaults
 from hubweir.config.settings import BadSetting, Settings
-from hubweir.config.sources import load
+from hubweir.config.sources import load_settings
 
 
 def test_the_http_port_takes_the_place_of_5300_and_of_nothing_that_was_set() -> None:
-    assert load({}, {HTTP_PORT: "5310"}).port == (5671, 5672, 5310)
-    assert load({}, {HTTP_PORT: " "}).port == Settings().port
-    assert load({}, {HTTP_PORT: "5672"}).port == (5671, 5672)
-    assert load({}, {HTTP_PORT: "5310", "HUBWEIR_PORT": "7000"}).port == (7000,)
-    assert load({"port": (7001,)}, {HTTP_PORT: "5310"}).port == (7001,)
+    assert load_settings({}, {HTTP_PORT: "5310"}).port == (5671, 5672, 5310)
+    assert load_settings({}, {HTTP_PORT: " "}).port == Settings().port
+    assert load_settings({}, {HTTP_PORT: "5672"}).port == (5671, 5672)
+    assert load_settings({}, {HTTP_PORT: "5310", "HUBWEIR_PORT": "7000"}).port == (7000,)
+    assert load_settings({"port": (7001,)}, {HTTP_PORT: "5310"}).port == (7001,)
 
 
 @pytest.mark.parametrize("text", ["http", "-1", "5_300", "٥", "65536", "123456"])
 def test_a_port_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(BadSetting):
-        load({}, {HTTP_PORT: text})
+        load_settings({}, {HTTP_PORT: text})
 
 
 def test_a_mounted_file_is_read_when_nothing_else_is_named(tmp_path: Path) -> None:
@@ -30,9 +30,9 @@ def test_a_mounted_file_is_read_when_nothing_else_is_named(tmp_path: Path) -> No
     assert emulator_defaults({}, (file,)) == {}
     file.write_text("{}")
     assert emulator_defaults({}, (file, tmp_path / "absent")) == {"emulator_config": (str(file),)}
-    assert load({}, {}, mount_points=(file,)).emulator_config == (str(file),)
-    assert load({"emulator_config": ("mine",)}, {}, mount_points=(file,)).emulator_config == ("mine",)
-    assert load({}, {"HUBWEIR_EMULATOR_CONFIG": "mine"}, mount_points=(file,)).emulator_config == ("mine",)
+    assert load_settings({}, {}, mount_points=(file,)).emulator_config == (str(file),)
+    assert load_settings({"emulator_config": ("mine",)}, {}, mount_points=(file,)).emulator_config == ("mine",)
+    assert load_settings({}, {"HUBWEIR_EMULATOR_CONFIG": "mine"}, mount_points=(file,)).emulator_config == ("mine",)
 
 
 def test_the_mount_points_are_those_of_the_official_images() -> None:

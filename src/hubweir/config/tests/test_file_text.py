@@ -2,7 +2,7 @@
 
 import pytest
 
-from hubweir.config.file_text import SIZE_LIMIT_BYTES, LinePositions, NotText, decode
+from hubweir.config.file_text import SIZE_LIMIT_BYTES, LinePositions, NotText, decode_text
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from hubweir.config.file_text import SIZE_LIMIT_BYTES, LinePositions, NotText, d
     ],
 )
 def test_a_byte_order_mark_is_no_part_of_the_text(data: bytes) -> None:
-    assert decode(data) == '["é"]'
+    assert decode_text(data) == '["é"]'
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def test_a_byte_order_mark_is_no_part_of_the_text(data: bytes) -> None:
 )
 def test_bytes_that_are_no_text_are_refused_by_line_and_column(data: bytes, line: int, column: int, found: str) -> None:
     with pytest.raises(NotText) as caught:
-        decode(data)
+        decode_text(data)
     assert (caught.value.line, caught.value.column, caught.value.found) == (line, column, found)
 
 
 def test_size_is_bounded_at_the_limit_and_not_before() -> None:
-    assert len(decode(b" " * SIZE_LIMIT_BYTES)) == SIZE_LIMIT_BYTES
+    assert len(decode_text(b" " * SIZE_LIMIT_BYTES)) == SIZE_LIMIT_BYTES
     with pytest.raises(NotText, match="too large"):
-        decode(b" " * (SIZE_LIMIT_BYTES + 1))
+        decode_text(b" " * (SIZE_LIMIT_BYTES + 1))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

@@ -14,7 +14,7 @@ from hubweir.config.jsonc import (
     VALUES_LIMIT,
     JsonError,
     JsonNode,
-    parse,
+    parse_jsonc,
 )
 from hubweir.config.problems import path_text
 
@@ -29,13 +29,13 @@ def plain(node: JsonNode) -> object:
 
 
 def values(text: str) -> object:
-    return plain(parse(text).root)
+    return plain(parse_jsonc(text).root)
 
 
 def broken(text: str) -> tuple[str, int, int, str]:
     """Return what is wrong, its line and column, and the path."""
     with pytest.raises(JsonError) as caught:
-        parse(text)
+        parse_jsonc(text)
     return caught.value.what, *LinePositions(text).line_and_column(caught.value.at), path_text(caught.value.steps)
 
 
@@ -90,7 +90,7 @@ def test_a_text_that_looks_like_a_comment_is_a_text() -> None:
 def test_every_value_and_name_knows_its_place() -> None:
     text = '{\n  "a": [1,\r\n\t"é", {"b" : true}]\r}'
     positions = LinePositions(text)
-    root = parse(text).root
+    root = parse_jsonc(text).root
     assert isinstance(root.value, dict)
     member = root.value["a"]
     assert isinstance(member.node.value, list)
@@ -160,21 +160,21 @@ def test_the_longest_number_is_read() -> None:
 
 
 def test_a_member_named_twice_is_told_with_both_places_and_the_first_is_kept() -> None:
-    document = parse('{"a": 1, "b": {"c": 2, "c": 3, "c": 4}, "a": 5, "A": 6}')
+    document = parse_jsonc('{"a": 1, "b": {"c": 2, "c": 3, "c": 4}, "a": 5, "A": 6}')
     assert plain(document.root) == {"a": 1, "b": {"c": 2}, "A": 6}
     told = [(path_text(twice.steps), twice.first_at, twice.at) for twice in document.duplicates]
     assert told == [("$.b.c", 15, 23), ("$.b.c", 15, 31), ("$.a", 1, 40)]
 
 
 def test_depth_is_bounded_at_the_limit_and_not_before() -> None:
-    assert parse("[" * DEPTH_LIMIT + "]" * DEPTH_LIMIT)
+    assert parse_jsonc("[" * DEPTH_LIMIT + "]" * DEPTH_LIMIT)
     what, line, column, _ = broken("[" * (DEPTH_LIMIT + 1))
     assert (what, line, column) == ("objects and arrays are nested too deeply", 1, DEPTH_LIMIT + 1)
     assert broken('{"a":' * 100_000)[0] == "objects and arrays are nested too deeply"
 
 
 def test_the_number_of_values_is_bounded() -> None:
-    assert parse("[" + "0," * (VALUES_LIMIT - 1) + "]")
+    assert parse_jsonc("[" + "0," * (VALUES_LIMIT - 1) + "]")
     assert broken("[" + "0," * VALUES_LIMIT + "]")[0] == "the file holds too many values"
 
 
@@ -183,6 +183,6 @@ def test_random_texts_of_json_characters_are_read_or_refused() -> None:
     for _ in range(5_000):
         text = "".join(generator.choices('{}[],:"\\/*019.eE-+ntu \n\rdaf8', k=generator.randrange(1, 30)))
         try:
-            parse(text)
+            parse_jsonc(text)
         except JsonError as error:
             assert 0 <= error.at <= len(text)

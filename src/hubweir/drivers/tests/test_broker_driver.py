@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hubweir.drivers.broker_driver import LENGTHS, RECEIVE_BYTES, SMALL_FRAME_BYTES, BrokerDriver, connect
+from hubweir.drivers.broker_driver import LENGTHS, RECEIVE_BYTES, SMALL_FRAME_BYTES, BrokerDriver, connect_stream
 from hubweir.errors import HubweirError
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -57,8 +57,8 @@ async def pair(limit: int = 1 << 24) -> tuple[BrokerDriver, Host, Host]:
     sender, receiver = Host(), Host()
     for end in (ours, theirs):
         end.setblocking(False)
-    driver = await connect(ours, lambda: BrokerDriver(sender, frame_limit_bytes=limit))
-    await connect(theirs, lambda: BrokerDriver(receiver, frame_limit_bytes=limit))
+    driver = await connect_stream(ours, lambda: BrokerDriver(sender, frame_limit_bytes=limit))
+    await connect_stream(theirs, lambda: BrokerDriver(receiver, frame_limit_bytes=limit))
     return driver, sender, receiver
 
 
@@ -94,7 +94,7 @@ def test_a_stream_may_be_cut_anywhere(run: Run, piece: int) -> None:
         ours, theirs = socket.socketpair()
         receiver = Host()
         theirs.setblocking(False)
-        await connect(theirs, lambda: BrokerDriver(receiver, frame_limit_bytes=100))
+        await connect_stream(theirs, lambda: BrokerDriver(receiver, frame_limit_bytes=100))
         sent = [(b"x" * head, b"y" * body) for head, body in ((0, 0), (3, 0), (9, 4), (0, 1), (1, 7))]
         stream = b"".join(frame(head, body) for head, body in sent)
         for at in range(0, len(stream), piece):
@@ -139,7 +139,7 @@ def test_a_large_frame_may_be_cut_anywhere_and_small_ones_stand_around_it(run: R
         receiver = Host()
         theirs.setblocking(False)
         driver = Counted(receiver, frame_limit_bytes=1 << 24)
-        await connect(theirs, lambda: driver)
+        await connect_stream(theirs, lambda: driver)
         for begin, end in pairwise((0, *cuts, len(stream))):
             ours.send(stream[begin:end])
             while driver.received < end:
@@ -172,8 +172,8 @@ def test_a_peer_that_does_not_read_pauses_writing_and_reading_it_resumes(run: Ru
         sender, receiver = Host(), Host()
         for end in (ours, theirs):
             end.setblocking(False)
-        driver = await connect(ours, lambda: BrokerDriver(sender, frame_limit_bytes=1 << 24))
-        reading = await connect(theirs, lambda: BrokerDriver(receiver, frame_limit_bytes=1 << 24))
+        driver = await connect_stream(ours, lambda: BrokerDriver(sender, frame_limit_bytes=1 << 24))
+        reading = await connect_stream(theirs, lambda: BrokerDriver(receiver, frame_limit_bytes=1 << 24))
         reading.pause_reading()
         for _ in range(100):
             driver.send([frame(b"x" * 100_000)])
@@ -194,7 +194,7 @@ def test_a_socket_that_gets_no_driver_is_closed(run: Run) -> None:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs, pytest.raises(OSError, match="planted"):
-            await connect(ours, refused)
+            await connect_stream(ours, refused)
         assert ours.fileno() == -1
 
     run(scenario())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hubweir.drivers import listening_socket
-from hubweir.drivers.listening_socket import AcceptLoop, AddressTaken, bind, hold
+from hubweir.drivers.listening_socket import AcceptLoop, AddressTaken, bind, hold_address
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -89,18 +89,18 @@ def test_accepting_goes_on_after_descriptors_ran_out(
 
 
 def test_processes_share_an_address_that_is_held_and_nobody_else_gets_it() -> None:
-    with hold("127.0.0.1", 0, is_free=True) as held:
+    with hold_address("127.0.0.1", 0, is_free=True) as held:
         port = held.getsockname()[1]
         with bind("127.0.0.1", port, is_shared=True), bind("127.0.0.1", port, is_shared=True):
             with pytest.raises(AddressTaken, match=f"port {port}: another process does"):
                 bind("127.0.0.1", port)
             with pytest.raises(AddressTaken, match=f"port {port}: another process does"):
-                hold("127.0.0.1", port, is_free=True)
-            hold("127.0.0.1", port, is_free=False).close()
+                hold_address("127.0.0.1", port, is_free=True)
+            hold_address("127.0.0.1", port, is_free=False).close()
 
 
 def test_an_address_that_is_held_takes_no_connection_itself() -> None:
-    with hold("127.0.0.1", 0, is_free=True) as held, socket.socket() as client:
+    with hold_address("127.0.0.1", 0, is_free=True) as held, socket.socket() as client:
         with pytest.raises(ConnectionRefusedError):
             client.connect(held.getsockname())
         with bind("127.0.0.1", held.getsockname()[1], is_shared=True) as listener:

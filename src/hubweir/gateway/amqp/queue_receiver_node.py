@@ -38,7 +38,7 @@ from hubweir.gateway.amqp.node import Node, NodeHost, attach_properties, gone
 from hubweir.gateway.amqp.one_part import OnePart
 from hubweir.gateway.amqp.receiver_part import PartState, ReceiverPart
 from hubweir.gateway.amqp.sent_tokens import SentRange, SentTokens
-from hubweir.gateway.amqp.session_filter import SessionWish, granted
+from hubweir.gateway.amqp.session_filter import SessionWish, grant_session
 from hubweir.gateway.amqp.settlements import Settling, spoken_of, transacted_of
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.fragments import FragmentPlace, Fragments
@@ -260,7 +260,7 @@ class QueueReceiverNode(Node):
         properties = {**attach_properties(self.link), TRACKING_ID: self.host.env.new_id()}
         source = self.link.source
         if self._wish is not None and opened.session_id is not None:
-            source, more = granted(self._wish, opened.session_id, opened.locked_until_ms or 0)
+            source, more = grant_session(self._wish, opened.session_id, opened.locked_until_ms or 0)
             properties |= more
         if self._mode is ReceiveMode.PEEK_LOCK:
             host, entity = self.host, self.entity  # the session keeps what follows, longer than this link lives

@@ -58,7 +58,7 @@ def session_wish(link: SenderLink) -> SessionWish | None:
     return SessionWish(None if value is None else str(value), wait_ms, source, descriptor)
 
 
-def granted(wish: SessionWish, session_id: str, locked_until_ms: int) -> tuple[Source, dict[Symbol, object]]:
+def grant_session(wish: SessionWish, session_id: str, locked_until_ms: int) -> tuple[Source, dict[Symbol, object]]:
     """The source and the properties of the attach that grants this session."""
     value: object = session_id if wish.descriptor is None else Described(wish.descriptor, session_id)
     source = replace(wish.source, filter={**(wish.source.filter or {}), SESSION_FILTER: value})

@@ -37,11 +37,11 @@ def time_of(time_ms: int) -> str:
 
 def page(request: Request, items: Sequence[T], document: Callable[[T], Document]) -> Response:
     """A part of a list, by $skip and $top, with the address of the next one where more follows."""
-    some, link = cut(request, items)
+    some, link = cut_page(request, items)
     return answer({"value": [document(each) for each in some]} | link)
 
 
-def cut(request: Request, items: Sequence[T]) -> tuple[Sequence[T], Document]:
+def cut_page(request: Request, items: Sequence[T]) -> tuple[Sequence[T], Document]:
     """The part of a list that a request asks for, and the link to the next. ServiceError ARGUMENT_ERROR."""
     try:
         query = parse_qs(request.query, keep_blank_values=True, max_num_fields=QUERY_FIELDS)

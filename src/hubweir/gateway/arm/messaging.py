@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
 from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
-from hubweir.gateway.arm.documents import Document, answer, cut, resource
+from hubweir.gateway.arm.documents import Document, answer, cut_page, resource
 from hubweir.gateway.arm.look_and_act import look_and_act
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.entity_counts import EntityCounts, ask_counts
@@ -134,7 +134,7 @@ def _sorted(entities: Sequence[Entity[K]]) -> list[Entity[K]]:
 
 
 async def _list(call: ArmCall, entities: Sequence[Entity[K]]) -> Response:
-    some, link = cut(call.request, entities)
+    some, link = cut_page(call.request, entities)
     return answer({"value": list(await asyncio.gather(*(_document(call, each) for each in some)))} | link)
 
 

@@ -41,7 +41,7 @@ from hubweir.messaging_store.disk.notes import load_notes, note_files
 from hubweir.messaging_store.disk.recovery import Recovered, numbers_used, recover
 from hubweir.messaging_store.disk.segment import SEGMENT_HEADER_SIZE, unpack_header
 from hubweir.messaging_store.disk.segment_files import Segment, load_indexes
-from hubweir.messaging_store.disk.snapshot import load, load_one
+from hubweir.messaging_store.disk.snapshot import load_snapshot, load_snapshots
 from hubweir.messaging_store.disk.whole_file import read_whole, unseal_twice
 from hubweir.messaging_store.operations import operations_of
 from hubweir.messaging_store.record import Producer, name_of, producer_of
@@ -92,10 +92,10 @@ class StoredBatch:
             at += length
 
 
-def look(files: Files, store_folder: str, log_id: str) -> Recovered:
+def look_at_log(files: Files, store_folder: str, log_id: str) -> Recovered:
     """What a start would make of a log. Blocking. files: ReadOnlyFiles. Raises OSError, NewerFormat, CorruptStore."""
     folder = join_path(store_folder, LOGS_FOLDER, log_id)
-    used = numbers_used(load(files, folder), load_notes(files, folder).notes.values())
+    used = numbers_used(load_snapshots(files, folder), load_notes(files, folder).notes.values())
     return recover(files, folder, log_id, newest=load_newest(files, store_folder, log_id), used=used)
 
 
@@ -148,7 +148,7 @@ def operations(files: Files, found: Recovered, index: int = 0) -> Iterator[tuple
 
 def newest_state(files: Files, folder: str) -> tuple[int, bytes] | None:
     """The newest snapshot that verifies: the index it covers up to, and the owner's bytes. Blocking."""
-    snapshots = load(files, folder)
+    snapshots = load_snapshots(files, folder)
     return (snapshots[0].index, snapshots[0].state) if snapshots else None
 
 
@@ -165,7 +165,7 @@ def findings(
         yield Finding("newest", join_path(store_folder, NEWEST_FOLDER, log_id), 0, text)
     for name in (SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME):
         path = join_path(folder, name)
-        if files.exists(path) and load_one(files, path) is None:
+        if files.exists(path) and load_snapshot(files, path) is None:
             yield Finding("snapshot", path, 0, "its checksum does not fit")
     for name in note_files(files, folder):
         path = join_path(folder, name)

@@ -31,7 +31,7 @@ from hubweir.messaging_store.disk.newest_segment import NewestSegment, load_newe
 from hubweir.messaging_store.disk.read_only_files import read_again
 from hubweir.messaging_store.disk.recovery import Recovered, recover
 from hubweir.messaging_store.disk.segment_files import Segment
-from hubweir.messaging_store.disk.snapshot import load
+from hubweir.messaging_store.disk.snapshot import load_snapshots
 from hubweir.messaging_store.disk.whole_file import read_whole
 
 _SEGMENT_SUFFIXES = (SEGMENT_SUFFIX, OFFSETS_SUFFIX, TIMES_SUFFIX)
@@ -57,7 +57,7 @@ class LogCopy:
         # Before the segments are listed: one that it names and that is not there then is lost.
         self._newest = load_newest(files, self._store_folder, log_id)
         self._small_files, self._found = self._look()
-        covered = [snapshot.index for snapshot in load(files, folder)]
+        covered = [snapshot.index for snapshot in load_snapshots(files, folder)]
         self._trimmable_upto = min(covered) - 1 if covered else self._found.end.index
 
     @property

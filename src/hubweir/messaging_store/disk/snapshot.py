@@ -25,7 +25,7 @@ from hubweir.messaging_store.log import Snapshot
 _PLACE = struct.Struct(">QQ")
 
 
-def save(files: Files, folder: str, snapshot: Snapshot) -> None:
+def save_snapshot(files: Files, folder: str, snapshot: Snapshot) -> None:
     """Write a snapshot and keep the one before it. Blocking; raises OSError, and then an old one is still there."""
     path, unfinished = join_path(folder, SNAPSHOT_NAME), join_path(folder, SNAPSHOT_NAME + UNFINISHED_SUFFIX)
     if files.exists(unfinished):
@@ -36,13 +36,13 @@ def save(files: Files, folder: str, snapshot: Snapshot) -> None:
         file.sync()
     finally:
         file.close()
-    if load_one(files, path) is not None:
+    if load_snapshot(files, path) is not None:
         files.rename(path, join_path(folder, PREVIOUS_SNAPSHOT_NAME))
     files.rename(unfinished, path)
     files.sync_folder(folder)
 
 
-def load_one(files: Files, path: str) -> Snapshot | None:
+def load_snapshot(files: Files, path: str) -> Snapshot | None:
     """The snapshot in a file; None when it is absent or damaged. Blocking."""
     body = read_sealed(files, path)
     if body is None or len(body) < _PLACE.size:
@@ -51,7 +51,7 @@ def load_one(files: Files, path: str) -> Snapshot | None:
     return Snapshot(index, offset, body[_PLACE.size :])
 
 
-def load(files: Files, folder: str) -> list[Snapshot]:
+def load_snapshots(files: Files, folder: str) -> list[Snapshot]:
     """The snapshots that verify, newest first; at most two. Blocking."""
-    found = [load_one(files, join_path(folder, name)) for name in (SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME)]
+    found = [load_snapshot(files, join_path(folder, name)) for name in (SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME)]
     return [snapshot for snapshot in found if snapshot is not None]

@@ -13,7 +13,7 @@ from typing import TypeVar
 from hubweir.alarms import RECORDS_LOST
 from hubweir.env import Lane, Result
 from hubweir.errors import LogFenced, LogOffline
-from hubweir.messaging_store.disk.snapshot import load, save
+from hubweir.messaging_store.disk.snapshot import load_snapshots, save_snapshot
 from hubweir.messaging_store.log import Refused, Snapshot
 from hubweir.messaging_store.segment_engine.log_state import LogState
 from hubweir.messaging_store.segment_engine.pending_read import read_away
@@ -62,7 +62,7 @@ class LogSnapshots:
 
         def write() -> None:
             log.check_epoch()  # another owner's snapshots are his
-            save(log.env.files, log.folder, snapshot)
+            save_snapshot(log.env.files, log.folder, snapshot)
 
         def synced(durable: bool) -> None:
             if durable:
@@ -84,7 +84,7 @@ class LogSnapshots:
         def call() -> tuple[T | None, int | None]:
             """What read makes of the first one that the log reaches; and where one ends that it does not."""
             beyond = None
-            for snapshot in load(files, folder):
+            for snapshot in load_snapshots(files, folder):
                 if snapshot.index <= limit:
                     return read(snapshot), beyond
                 beyond = snapshot.index

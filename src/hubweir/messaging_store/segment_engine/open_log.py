@@ -36,7 +36,7 @@ from hubweir.messaging_store.disk.recovery import (
 )
 from hubweir.messaging_store.disk.segment import NO_SPACE, give_back_space
 from hubweir.messaging_store.disk.segment_files import load_indexes
-from hubweir.messaging_store.disk.snapshot import load
+from hubweir.messaging_store.disk.snapshot import load_snapshots
 from hubweir.messaging_store.log import Durability
 from hubweir.messaging_store.log_store import about_log
 from hubweir.messaging_store.segment_engine.full_disk import FullDisk
@@ -154,7 +154,7 @@ def open_log(tools: StoreTools, opening: LogOpening) -> OpenedLog:
         raise LogLost(f"log {log_id} is lost: its folder {folder} {is_there}; put it back from a backup")
     newest = load_newest(env.files, store_folder, log_id)
     env.files.sync_folder(folder)
-    snapshots = load(env.files, folder)
+    snapshots = load_snapshots(env.files, folder)
     notes = load_notes(env.files, folder)
     used = numbers_used(snapshots, notes.notes.values())
     found = recover(env.files, folder, log_id, newest=newest, used=used)

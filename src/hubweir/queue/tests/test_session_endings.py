@@ -13,7 +13,7 @@ from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.tests.conftest import DELETE, PEEK_LOCK, bodies, opened
 from hubweir.queue.tests.session_bench import SessionBench, set_state
-from hubweir.queue.transaction import TransactedSettlement, commit
+from hubweir.queue.transaction import TransactedSettlement, commit_parts
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -307,7 +307,7 @@ def test_a_last_delivery_whose_transaction_is_rolled_back_behind_the_end_of_its_
         assert first.body == b"1"
         effects = Effects([TransactedSettlement("", first.token, outcome)])
         part = sessions.fragment.prepare(transaction, "another log", effects, sessions.times())
-        commit(sessions.fragment.core, [part], sessions.times(), lambda refused: None)
+        commit_parts(sessions.fragment.core, [part], sessions.times(), lambda refused: None)
         sessions.run_for(50)
         sessions.close(receiver)
         sessions.fragment.end_transaction(

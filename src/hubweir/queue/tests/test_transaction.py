@@ -25,7 +25,7 @@ from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import LOCK_LOST, SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.tests.conftest import Got, QueueBench, bodies, message, opened, run_of
-from hubweir.queue.transaction import TransactedSettlement, commit
+from hubweir.queue.transaction import TransactedSettlement, commit_parts
 from hubweir.testing.answers import runs_of
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -62,7 +62,7 @@ class Work:
         bench, answers = self.bench, list[Any]()
         effects = Effects(self.settlements, array("q", self.cancelled), run_of(*self.sent, size=2), len(self.sent))
         part = bench.fragment.transact(effects, bench.times())
-        commit(bench.fragment.core, [part], bench.times(), answers.append)
+        commit_parts(bench.fragment.core, [part], bench.times(), answers.append)
         return answers
 
     def done(self, wait_ms: int = 50) -> Refused | None:

@@ -25,7 +25,7 @@ from hubweir.queue.logged_transactions import LoggedTransactions
 from hubweir.queue.operation import DECIDED, PREPARED, Operation
 from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.tests.conftest import Got, QueueBench, message, opened, run_of
-from hubweir.queue.transaction import Part, TransactedSettlement, commit
+from hubweir.queue.transaction import Part, TransactedSettlement, commit_parts
 from hubweir.queue.transaction_decisions import Fate, TransactionDecisions
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -37,7 +37,7 @@ Commit = Callable[[QueueBench, list[Part], Callable[[Refused | None], None]], No
 
 def append_parts(bench: QueueBench, parts: list[Part], on_done: Callable[[Refused | None], None]) -> None:
     """As the owner does it."""
-    commit(bench.fragment.core, parts, bench.times(), on_done)
+    commit_parts(bench.fragment.core, parts, bench.times(), on_done)
 
 
 @dataclass

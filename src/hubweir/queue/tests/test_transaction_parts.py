@@ -18,7 +18,7 @@ from hubweir.queue.settle_outcome import LOCK_LOST, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode
 from hubweir.queue.tests.conftest import QueueBench, bodies, message, run_of
 from hubweir.queue.tests.test_transaction import locked
-from hubweir.queue.transaction import Reserved, TransactedSettlement, commit
+from hubweir.queue.transaction import Reserved, TransactedSettlement, commit_parts
 from hubweir.testing.answers import runs_of
 from hubweir.testing.memory_faults import Fault
 
@@ -31,7 +31,7 @@ def prepare(bench: QueueBench, *messages: bytes, tokens: bytes = b"", transactio
     effects = Effects(settlements, array("q"), run_of(*messages, size=2), len(messages))
     part = bench.fragment.prepare(transaction, "another log", effects, bench.times())
     answer: Refused | None = bench.answer(
-        lambda on_done: commit(bench.fragment.core, [part], bench.times(), on_done), wait_ms=200
+        lambda on_done: commit_parts(bench.fragment.core, [part], bench.times(), on_done), wait_ms=200
     )
     return answer
 
@@ -221,7 +221,9 @@ def scheduling(bench: QueueBench, numbers: Reserved, *messages: bytes, sent: byt
 
 def committed(bench: QueueBench, effects: Effects) -> None:
     part = bench.fragment.transact(effects, bench.times())
-    answer = bench.answer(lambda on_done: commit(bench.fragment.core, [part], bench.times(), on_done), wait_ms=200)
+    answer = bench.answer(
+        lambda on_done: commit_parts(bench.fragment.core, [part], bench.times(), on_done), wait_ms=200
+    )
     assert answer is None
 
 
@@ -240,7 +242,7 @@ def test_messages_get_the_numbers_that_were_reserved_for_them(
     effects = scheduling(bench, numbers, *(message(f"{n}", scheduled_ms=later) for n in (2, 3, 4)), sent=message("6"))
     if prepares:
         part = bench.fragment.prepare(TXN, "another log", effects, bench.times())
-        assert bench.answer(lambda on_done: commit(bench.fragment.core, [part], bench.times(), on_done)) is None
+        assert bench.answer(lambda on_done: commit_parts(bench.fragment.core, [part], bench.times(), on_done)) is None
         if restarts:
             bench.restart()
         assert ended(bench) is None

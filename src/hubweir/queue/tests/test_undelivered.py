@@ -15,7 +15,7 @@ from hubweir.queue.operation import UNDELIVERED, Operation
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.tests.conftest import QueueBench, bodies, message, run_of
 from hubweir.queue.tests.test_transaction import Work, locked
-from hubweir.queue.transaction import Undelivered, commit
+from hubweir.queue.transaction import Undelivered, commit_parts
 
 BenchWith = Callable[..., QueueBench]
 
@@ -49,7 +49,7 @@ def test_undelivered_messages_are_transfer_dead_letters_from_the_start(
         parts = [bench.fragment.prepare(b"t" * 16, "another log", effects, bench.times())]
     else:
         parts = [bench.fragment.transact(effects, bench.times())]
-    assert bench.answer(lambda on_done: commit(bench.fragment.core, parts, bench.times(), on_done)) is None
+    assert bench.answer(lambda on_done: commit_parts(bench.fragment.core, parts, bench.times(), on_done)) is None
     for restarts in (False, True):
         if restarts:
             bench.restart()
@@ -86,7 +86,7 @@ def test_undelivered_messages_are_none_of_the_window(bench_with: BenchWith) -> N
     bench.fragment.core.state.duplicates.limit = 1
     effects = left(bench, run_of(*(message("a") for _ in range(4)), size=2), 4, sent=run_of(message("own")))
     part = bench.fragment.transact(effects, bench.times())
-    assert bench.answer(lambda on_done: commit(bench.fragment.core, [part], bench.times(), on_done)) is None
+    assert bench.answer(lambda on_done: commit_parts(bench.fragment.core, [part], bench.times(), on_done)) is None
     assert bodies(bench.peek()) == ["own"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.alarms import Alarms
-from hubweir.broker.capture.intent import TAKEN_NAMES, claim_name, release
+from hubweir.broker.capture.intent import TAKEN_NAMES, claim_name, release_name
 from hubweir.broker.capture.places import CapturePlaces, CaptureTools
 from hubweir.broker.capture.slots import CaptureSlots
 from hubweir.broker.deadlines import BrokerDeadlines
@@ -51,14 +51,14 @@ def test_names_of_finished_files_and_of_files_under_way_are_passed_over(tools: C
 def test_a_name_is_free_again_when_it_is_let_go_of(tools: CaptureTools) -> None:
     mark = claim_name(tools, intend)
     assert mark.intent is not None
-    release(tools.places, mark.intent)
+    release_name(tools.places, mark.intent)
     assert not tools.places.files.list("captured")
-    release(tools.places, mark.intent)  # twice does nothing
+    release_name(tools.places, mark.intent)  # twice does nothing
 
 
 def test_letting_go_in_a_destination_that_is_away_raises_nothing(tools: CaptureTools) -> None:
     blob = Intent(0, 1, 10, 1, "1.avro", CaptureDestination.AZURE_BLOCK_BLOB, "films")
-    release(tools.places, blob)
+    release_name(tools.places, blob)
 
 
 def test_a_destination_where_every_name_is_taken_is_a_fault(tools: CaptureTools) -> None:

@@ -17,7 +17,7 @@ from hubweir.gateway.amqp.session_filter import (
     TIMEOUT,
     WAIT_LIMIT_MS,
     WAIT_MS,
-    granted,
+    grant_session,
     session_wish,
 )
 from hubweir.testing.frames import RECEIVE_LINK
@@ -68,11 +68,11 @@ def test_the_grant_echoes_the_filter_as_it_came_and_tells_ticks() -> None:
     plain = session_wish(attached({SESSION_FILTER: None}))
     described = session_wish(attached({SESSION_FILTER: Described(GO_DESCRIPTOR, None), Symbol("other"): 1}))
     assert plain is not None and described is not None
-    source, properties = granted(plain, "s", 0)
+    source, properties = grant_session(plain, "s", 0)
     assert (source.address, source.filter) == ("q", {SESSION_FILTER: "s"})
     # 1970 began so many ticks of 100 ns after year 1; clients read the raw 8 bytes.
     assert properties == {LOCKED_UNTIL: Long(621_355_968_000_000_000)}
     assert encode(properties[LOCKED_UNTIL])[:1] == b"\x81"
-    source, properties = granted(described, "", 1_500)
+    source, properties = grant_session(described, "", 1_500)
     assert source.filter == {SESSION_FILTER: Described(GO_DESCRIPTOR, ""), Symbol("other"): 1}
     assert properties == {LOCKED_UNTIL: Long(621_355_968_015_000_000)}

@@ -27,7 +27,7 @@ from hubweir.broker.commands.keeper import (
 from hubweir.broker.commands.process import AskCounters, CloseOwner, Done, Refusal
 from hubweir.broker.server import BrokerServer
 from hubweir.broker.socket_broker import SocketBroker
-from hubweir.drivers.broker_driver import connect
+from hubweir.drivers.broker_driver import connect_stream
 from hubweir.gateway.keeper.client import KeeperClient
 from hubweir.gateway.keeper.server import KeeperServer
 from hubweir.gateway.keeper.tests.keeper_world import NAMESPACE, KeeperWorld
@@ -129,8 +129,8 @@ class Streams:
         link = self.links.setdefault(process, Relay())
         link.broker = broker
         broker.listen(link.pushed)
-        await connect(theirs, server.driver)
-        await connect(ours, broker.driver)
+        await connect_stream(theirs, server.driver)
+        await connect_stream(ours, broker.driver)
         if process not in self.clients:
             self.clients[process] = KeeperClient(self.world.env, link, process)
             self.followed = self.clients[process].follow(

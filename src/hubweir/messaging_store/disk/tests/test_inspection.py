@@ -9,7 +9,7 @@ from hubweir.messaging_store.disk.inspection import (
     StoredBatch,
     batches,
     findings,
-    look,
+    look_at_log,
     newest_state,
     other_files,
     torn_tail,
@@ -23,7 +23,7 @@ MESSAGES = [f"message {number} ".encode() * 9 for number in range(40)]
 
 def found_in(bench: Bench) -> list[Finding]:
     files = ReadOnlyFiles(bench.env.files)
-    return list(findings(files, FOLDER, look(files, "store-0", LOG_ID)))
+    return list(findings(files, FOLDER, look_at_log(files, "store-0", LOG_ID)))
 
 
 def filled(bench: Bench) -> Bench:
@@ -43,7 +43,7 @@ def test_every_record_of_an_open_log_is_seen_and_nothing_is_changed(bench: Bench
     disk = bench.env.files
     before = {path: bytes(disk.bytes_of(path)) for path in disk.paths()}
     files = ReadOnlyFiles(disk)
-    found = look(files, "store-0", LOG_ID)
+    found = look_at_log(files, "store-0", LOG_ID)
     assert len(found.segments) > 2 and found.end.index == len(MESSAGES)
     seen = {}
     for item in batches(files, found.segments):
@@ -60,7 +60,7 @@ def test_every_record_of_an_open_log_is_seen_and_nothing_is_changed(bench: Bench
 @pytest.mark.parametrize("index", [0, 1, 17, 39, 40])
 def test_a_walk_starts_with_the_batch_that_holds_the_index(bench: Bench, index: int) -> None:
     files = ReadOnlyFiles(filled(bench).env.files)
-    walked = list(batches(files, look(files, "store-0", LOG_ID).segments, index))
+    walked = list(batches(files, look_at_log(files, "store-0", LOG_ID).segments, index))
     numbers = [record.index for item in walked if isinstance(item, StoredBatch) for record in item.records()]
     assert numbers == list(range(index, len(MESSAGES)))
 
@@ -95,7 +95,7 @@ def test_a_flipped_bit_in_the_newest_segment_is_damage_once_a_mark_vouches(bench
 def test_a_torn_tail_is_named_and_zeros_set_aside_are_not(bench: Bench) -> None:
     filled(bench)
     files, path = ReadOnlyFiles(bench.env.files), segments(bench)[-1]
-    found = look(files, "store-0", LOG_ID)
+    found = look_at_log(files, "store-0", LOG_ID)
     assert torn_tail(files, found) is None
     end = found.end.position
     data = bytes(bench.env.files.bytes_of(path)[:end])
@@ -117,7 +117,7 @@ def test_a_newest_segment_that_was_cut_inside_its_last_batch_is_torn_from_there(
 
 def test_a_lost_end_of_an_older_segment_is_missing(bench: Bench) -> None:
     files = ReadOnlyFiles(filled(bench).env.files)
-    older = look(files, "store-0", LOG_ID).segments[0]
+    older = look_at_log(files, "store-0", LOG_ID).segments[0]
     ends = [item for item in batches(files, [older]) if isinstance(item, StoredBatch) and item.header.count]
     data = bytes(bench.env.files.bytes_of(older.path))
     bench.env.files.set_bytes(older.path, data[: ends[-1].position])
@@ -154,10 +154,10 @@ def test_lost_segments_are_missing_and_the_others_are_walked() -> None:
     for name in (middle, newest):
         bench.env.files.remove(f"{FOLDER}/{name}")
     files = ReadOnlyFiles(bench.env.files)
-    told = list(findings(files, FOLDER, look(files, "store-0", LOG_ID)))
+    told = list(findings(files, FOLDER, look_at_log(files, "store-0", LOG_ID)))
     # The middle one is named by the newest only, which is gone: its range is told with the one that is missed.
     assert [finding.kind for finding in told][-1] == "missing" and newest in told[-1].path
-    walked = list(batches(files, look(files, "store-0", LOG_ID).segments))
+    walked = list(batches(files, look_at_log(files, "store-0", LOG_ID).segments))
     assert any(isinstance(item, tuple) and item[0].is_lost for item in walked)
     assert [item.header.first_index for item in walked if isinstance(item, StoredBatch) and item.header.count] == [0, 1]
 
@@ -173,5 +173,5 @@ def test_records_that_a_snapshot_had_are_missing() -> None:
     bench.env.run_for(2_000)
     bench.env.files.set_bytes(path, older)
     files = ReadOnlyFiles(bench.env.files)
-    (finding,) = findings(files, FOLDER, look(files, "store-0", LOG_ID))
+    (finding,) = findings(files, FOLDER, look_at_log(files, "store-0", LOG_ID))
     assert finding.kind == "missing" and "from 1 on" in finding.text

@@ -7,12 +7,12 @@ from random import Random
 import pytest
 
 from hubweir.messaging_store.disk.batch_scan import PIECE_BYTES
-from hubweir.messaging_store.disk.inspection import StoredBatch, batches, look
+from hubweir.messaging_store.disk.inspection import StoredBatch, batches, look_at_log
 from hubweir.messaging_store.disk.log_copy import LogChanged, LogCopy
 from hubweir.messaging_store.disk.newest_segment import load_newest
 from hubweir.messaging_store.disk.notes import load_notes
 from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
-from hubweir.messaging_store.disk.snapshot import load
+from hubweir.messaging_store.disk.snapshot import load_snapshots
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.retention import expire
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
@@ -32,7 +32,7 @@ def copied(copy: LogCopy) -> dict[int, bytes]:
     target = MemoryFiles()
     copy.copy_to(target)
     files = ReadOnlyFiles(target)
-    found = look(files, "store-0", LOG_ID)
+    found = look_at_log(files, "store-0", LOG_ID)
     assert found.end.index == copy.next_index
     messages = {}
     for item in batches(files, found.segments):
@@ -274,9 +274,9 @@ def test_a_copy_survives_a_power_cut(seed: int) -> None:
         target.sync_folder(parent)
     target.power_cut()
     files = ReadOnlyFiles(target)
-    assert [snapshot.state for snapshot in load(files, FOLDER)] == [b"state " * 200]
+    assert [snapshot.state for snapshot in load_snapshots(files, FOLDER)] == [b"state " * 200]
     assert load_notes(files, FOLDER).notes[b"x"].body == b"noted"
-    found = look(files, "store-0", LOG_ID)
+    found = look_at_log(files, "store-0", LOG_ID)
     seen = [item.header.first_index for item in batches(files, found.segments) if isinstance(item, StoredBatch)]
     assert found.end.index == bench.log.bounds.next_index and len(set(seen)) >= bench.log.bounds.next_index
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from hubweir.messaging_store.disk.inspection import look
+from hubweir.messaging_store.disk.inspection import look_at_log
 from hubweir.messaging_store.disk.layout import NEWEST_FOLDER
 from hubweir.messaging_store.disk.moved_log import MovedLog, has_log_files, remove_log_files, unfinished_logs
 from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
@@ -33,7 +33,9 @@ def filled(seed: int = 3) -> Bench:
 def count_in(bench: Bench, store: str) -> int | None:
     """How many records a start would find there; None: no log."""
     files = bench.env.files
-    return look(ReadOnlyFiles(files), store, LOG_ID).end.index if files.exists(f"{store}/logs/{LOG_ID}") else None
+    return (
+        look_at_log(ReadOnlyFiles(files), store, LOG_ID).end.index if files.exists(f"{store}/logs/{LOG_ID}") else None
+    )
 
 
 def test_a_log_is_shown_whole_in_the_other_store_and_removed_from_the_first() -> None:

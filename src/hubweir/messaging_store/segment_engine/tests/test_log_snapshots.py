@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hubweir.errors import LogFenced, LogOffline
-from hubweir.messaging_store.disk.snapshot import Snapshot, save
+from hubweir.messaging_store.disk.snapshot import Snapshot, save_snapshot
 from hubweir.messaging_store.log import Refused
 from hubweir.messaging_store.segment_engine.log_snapshots import LogSnapshots
 from hubweir.testing.memory_faults import Fault
@@ -77,7 +77,7 @@ def test_a_snapshot_beyond_the_end_of_the_log_is_passed_over_with_an_alarm(bench
     bench.append(b"a")
     bench.log.save_snapshot(b"sound", lambda outcome: None)
     bench.env.run_for(200)
-    save(bench.env.files, FOLDER, Snapshot(7, 0, b"of records that are not there"))
+    save_snapshot(bench.env.files, FOLDER, Snapshot(7, 0, b"of records that are not there"))
     assert bench.snapshot() == (1, b"sound")
     (text,) = [alarm.text for alarm in bench.store.alarms.current() if "snapshot" in alarm.text]
     assert "covers records up to 6, and the log ends at 0" in text
