@@ -40,8 +40,8 @@ class KeyUpdatingClient:
         suite = self._tls.cipher()
         assert suite is not None and suite[0] in SUITES, f"this suite is not sealed here: {suite}"
         self._key_size, self._hash = SUITES[suite[0]]
-        said = dict(reversed(line.rsplit(" ", 1)) for line in key_log.read_text().splitlines())
-        [secret] = [key for key, label in said.items() if label.startswith("CLIENT_TRAFFIC_SECRET_0 ")]
+        said = [line.rsplit(" ", 1) for line in key_log.read_text().splitlines()]
+        [secret] = [key for label, key in said if label.startswith("CLIENT_TRAFFIC_SECRET_0 ")]
         self._take(bytes.fromhex(secret))
 
     def __enter__(self) -> KeyUpdatingClient:

@@ -22,7 +22,7 @@ class CapturedFile:
 def read_file(folder: Path, path: Path) -> CapturedFile:
     with path.open("rb") as file:
         reader = fastavro.reader(file)
-        records = list(reader)
+        records: list[Any] = list(reader)
         return CapturedFile(path.relative_to(folder).as_posix(), reader.writer_schema, reader.codec, records)
 
 

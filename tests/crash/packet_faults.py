@@ -118,7 +118,7 @@ def reset_of(packet: bytes, *, to_sender: bool = False) -> bytes:
 
 
 def _checksum(data: bytes | bytearray) -> int:
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

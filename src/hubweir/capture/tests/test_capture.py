@@ -162,6 +162,7 @@ def test_a_mark_beyond_the_log_is_taken_back_to_its_end() -> None:
     taken_back = started(msgspec.structs.replace(with_intent, next_index=30), bounds(40)).mark
     assert taken_back.intent is not None
     assert (taken_back.intent.first, taken_back.intent.end, taken_back.intent.end_offset) == (40, 40, 400)
+    assert with_intent.intent is not None
     within = msgspec.structs.replace(with_intent.intent, first=30)
     taken_back = started(msgspec.structs.replace(with_intent, next_index=30, intent=within), bounds(40)).mark
     assert taken_back.intent is not None and (taken_back.intent.first, taken_back.intent.end) == (30, 40)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hubweir.broker.capture.slots import CaptureSlots
 from hubweir.capture.pace import CapturePace
 from hubweir.namespace.capture_description import CaptureDestination
@@ -17,9 +19,9 @@ def full_speed() -> CapturePace:
 
 
 def test_those_that_wait_go_in_their_order_when_slots_are_given_back() -> None:
-    slots, went = CaptureSlots(full_speed(), local=2), []
+    slots, went = CaptureSlots(full_speed(), local=2), list[int]()
     for number in range(5):
-        slots.take(LOCAL, lambda number=number: went.append(number))
+        slots.take(LOCAL, partial(went.append, number))
     assert went == [0, 1]
     slots.give(LOCAL)
     assert went == [0, 1, 2]
@@ -40,8 +42,8 @@ def test_accounts_that_are_away_hold_their_own_slots_only() -> None:
 
 
 def test_who_withdraws_is_not_called_and_holds_no_slot() -> None:
-    slots, went = CaptureSlots(full_speed(), local=1), []
-    calls = [lambda number=number: went.append(number) for number in range(3)]
+    slots, went = CaptureSlots(full_speed(), local=1), list[int]()
+    calls = [partial(went.append, number) for number in range(3)]
     for go in calls:
         slots.take(LOCAL, go)
     assert slots.withdraw(LOCAL, calls[1])
@@ -53,10 +55,10 @@ def test_who_withdraws_is_not_called_and_holds_no_slot() -> None:
 
 def test_half_as_many_files_of_a_kind_are_begun_while_capture_gives_way() -> None:
     pace = full_speed()
-    slots, went = CaptureSlots(pace, local=4, blobs=1), []
+    slots, went = CaptureSlots(pace, local=4, blobs=1), list[object]()
     pace.gives_way = True
     for number in range(6):
-        slots.take(LOCAL, lambda number=number: went.append(number))
+        slots.take(LOCAL, partial(went.append, number))
     slots.take(BLOBS, lambda: went.append("blob"))
     assert went == [0, 1, "blob"], "one at least"
     slots.give(LOCAL)

@@ -148,8 +148,8 @@ def test_much_comes_in_several_steps() -> None:
 def test_a_page_is_the_same_however_often_it_is_asked_for() -> None:
     """With what was kept: of one process and of two, when labels come in another order, when some come and go."""
     writer, names = ExpositionWriter(), [f"queue {number}" for number in range(2 * LINES_AT_ONCE + 3)]
-    rounds = (names, names, names[::-1], names[1:], [*names, "new"], ["new", *names], [], names[:LINES_AT_ONCE], names)
-    for number, its in enumerate(rounds):
+    others = names[1:], [*names, "new"], ["new", *names], list[str](), names[:LINES_AT_ONCE]
+    for number, its in enumerate((names, names, names[::-1], *others, names)):
         one, other = Samples(), Samples()
         for place, name in enumerate(its):
             one[SIZE]["shop", name] += number * 10_000 + place

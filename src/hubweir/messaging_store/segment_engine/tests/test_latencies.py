@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hubweir.messaging_store.log import Refused
 from hubweir.testing.memory_faults import Fault
 
 
-def test_every_append_is_timed_from_when_it_was_queued_and_every_sync_for_itself(bench) -> None:
+def test_every_append_is_timed_from_when_it_was_queued_and_every_sync_for_itself(bench: Any) -> None:
     counters = bench.counters
     bench.append(b"makes the segment")
     for latency in (counters.commit, counters.sync):
@@ -23,14 +25,14 @@ def test_every_append_is_timed_from_when_it_was_queued_and_every_sync_for_itself
     assert took_s <= counters.commit.sum_s <= 3 * took_s
 
 
-def test_marks_are_synced_and_are_no_commits(bench) -> None:
+def test_marks_are_synced_and_are_no_commits(bench: Any) -> None:
     bench.append(b"a")
     commits, syncs = sum(bench.counters.commit.buckets), sum(bench.counters.sync.buckets)
     bench.env.run_for(2_000)
     assert sum(bench.counters.commit.buckets) == commits and sum(bench.counters.sync.buckets) == syncs + 1
 
 
-def test_a_relaxed_log_times_the_sync_that_follows(relaxed) -> None:
+def test_a_relaxed_log_times_the_sync_that_follows(relaxed: Any) -> None:
     relaxed.append(b"makes the segment")
     relaxed.env.run_for(500)
     commits, syncs = sum(relaxed.counters.commit.buckets), sum(relaxed.counters.sync.buckets)
@@ -41,7 +43,7 @@ def test_a_relaxed_log_times_the_sync_that_follows(relaxed) -> None:
     assert sum(relaxed.counters.sync.buckets) == syncs + 1
 
 
-def test_a_round_that_fails_is_no_commit_and_no_sync(bench) -> None:
+def test_a_round_that_fails_is_no_commit_and_no_sync(bench: Any) -> None:
     bench.append(b"makes the segment")
     commits, syncs = sum(bench.counters.commit.buckets), sum(bench.counters.sync.buckets)
     bench.env.files.plan(Fault.ENOSPC, call="write")
