@@ -15,23 +15,19 @@ letter.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from enum import IntEnum
 from functools import partial
 
 from msgspec import Struct
 
 from hubweir.errors import SERVER_BUSY, CorruptStore, ServiceError
-from hubweir.kernels import read_fields
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_ENQUEUE_NUMBER, Q_EXPIRES_MS, Q_ID_NUMBER, Q_RECORD
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_ENQUEUE_NUMBER, Q_EXPIRES_MS, Q_ID_NUMBER
 from hubweir.kernels.contract import Q_SEQUENCE_NUMBER as Q_NUMBER
-from hubweir.kernels.queue_contract import I_ID, INCOMING_WIDTH, M_INDEX, SETTLING
-from hubweir.kernels.stored_batch import BATCH_RECORDS_LIMIT
+from hubweir.kernels.queue_contract import M_INDEX, SETTLING
 from hubweir.messaging_store.log import Refused
-from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.queue.changed_properties import dead_letter_properties
 from hubweir.queue.forward_origin import HOP_LIMIT, hops_of, next_origins
-from hubweir.queue.forwarded_record import forwarded_record
+from hubweir.queue.forwarded_run import ID_PREFIX_DIGITS, forwarded_run
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_values import OnDone, Times
 from hubweir.queue.message_receives import changes_of
@@ -44,7 +40,6 @@ from hubweir.queue.operation import (
     Operation,
 )
 from hubweir.queue.sub_queue import SubQueue
-from hubweir.queue.upkeep import chain_of, record_at
 
 # Of one transfer, the first message aside: a forwarder may hold one of each of a thousand sources.
 TRANSFER_MESSAGES, TRANSFER_BYTES = 1_024, 256 * 1024
@@ -55,7 +50,6 @@ _TOO_MANY_HOPS = (
     "The maximum number of allowed hops when forwarding between queues has been exceeded. "
     f"A message is forwarded {HOP_LIMIT} times at most.",
 )
-ID_PREFIX_DIGITS = 16
 
 
 class TransferEnd(IntEnum):
@@ -249,7 +243,9 @@ class Forwarding:
             # A dead letter expired, or did not: its time to live begins anew where it goes.
             is_main = sub_queue is SubQueue.MAIN
             ends_ms = rows[Q_EXPIRES_MS::MESSAGE_WIDTH] if is_main else array("q", [-1]) * len(counts)
-            run = self._run_of(rows, answer, is_main=is_main, has_changes=has_changes)
+            source = None if is_main else self._core.entity.encode()
+            prefix = self._core.log.log_id[:ID_PREFIX_DIGITS]
+            run = forwarded_run(rows, answer, id_prefix=prefix, source=source, has_changes=has_changes)
         wanted.on_done(OpenTransfer(transfer.number, self._attempt, transfer.destination, run, firsts, ends_ms))
 
     def _damaged_in(self, counts: array[int], refused: Refused) -> array[int]:
@@ -263,24 +259,6 @@ class Forwarding:
             if there is not None and error.first_index <= there[0].rows[there[1] + M_INDEX] < error.resume_index:
                 found.append(count)
         return found
-
-    def _run_of(self, rows: array[int], data: bytearray, *, is_main: bool, has_changes: bool) -> bytearray:
-        """One chain of the messages of these rows, each with an id.
-
-        has_changes: a receiver changed properties of some, so their records as they were lie between the others.
-        """
-        starts = rows[Q_RECORD::MESSAGE_WIDTH]
-        if is_main and not has_changes and sorted(starts) == starts.tolist():
-            run = _run_as_it_is(data, starts)
-            if _all_have_ids(run):
-                return run
-        prefix = self._core.log.log_id[:ID_PREFIX_DIGITS]
-        source = None if is_main else self._core.entity.encode()
-        records = [
-            forwarded_record(record_at(data, start), f"{prefix}{number:016x}".encode(), source)
-            for start, number in zip(starts, rows[Q_ID_NUMBER::MESSAGE_WIDTH], strict=True)
-        ]
-        return chain_of((), records)
 
     # How a transfer ended
 
@@ -323,26 +301,3 @@ class Forwarding:
             core.take_marks_away(back)
         core.wake()
         on_done(refused)
-
-
-def _run_as_it_is(data: bytearray, starts: array[int]) -> bytearray:
-    """Records that lie back to back, as one chain of batches."""
-    run, at = bytearray(), 0
-    ends = starts[1:] + array("q", [len(data)])
-    while at < len(starts):
-        begin = starts[at]
-        behind = max(at + 1, bisect_left(ends, begin + BATCH_RECORDS_LIMIT + 1))
-        start = begin_batch(run)
-        run += memoryview(data)[begin : ends[behind - 1]]
-        seal_batch(run, start, count=behind - at, continues=behind < len(starts))
-        at = behind
-    return run
-
-
-def _all_have_ids(run: bytearray) -> bool:
-    for header in headers_of(run):
-        fields = array("q", bytes(8 * INCOMING_WIDTH * header.count))
-        read_fields(run, header.position, fields)
-        if min(fields[I_ID::INCOMING_WIDTH]) < 0:
-            return False
-    return True
