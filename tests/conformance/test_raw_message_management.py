@@ -105,6 +105,36 @@ def test_peek(client: RawClient, queue: str) -> None:
     assert [len(peek(first, 9)[2]["messages"]) for first in (4, 8)] == [4, 2]
 
 
+FORGED = {
+    Symbol("x-opt-sequence-number"): Long(77), Symbol("x-opt-enqueued-time"): Timestamp(1),
+    Symbol("x-opt-enqueue-sequence-number"): Long(9), Symbol("x-opt-locked-until"): Timestamp(2),
+    Symbol("x-opt-message-state"): Int(2), Symbol("x-opt-partition-id"): 3,
+    Symbol("x-opt-deadletter-source"): "elsewhere",
+}  # fmt: skip
+
+
+@pytest.mark.sb(46, 47, 88, 95)
+def test_what_a_sender_says_in_the_broker_s_annotations_is_in_no_answer(client: RawClient, queue: str) -> None:
+    send(client, queue, message(b"forged", message_annotations={**FORGED, Symbol("mine"): "kept"}))
+    asked = {"from-sequence-number": Long(1), "message-count": Int(9)}
+    [entry] = ask(client, queue, "peek-message", asked)[2]["messages"]
+    annotations = dict(decode_message(entry["message"]).message_annotations or {})
+    assert annotations.pop(Symbol("x-opt-enqueued-time")) > 1
+    assert annotations == {Symbol("x-opt-sequence-number"): 1, Symbol("mine"): "kept"}
+    client.receiver(queue, credit=1, **LOCK)
+    first = client.expect(Transfer).delivery_id
+    defer = Modified(undeliverable_here=True)
+    client.write(frame(Disposition(role=True, first=first, last=first, settled=False, state=defer)))
+    client.expect(Disposition)
+    body = {**numbers_of(1), "receiver-settle-mode": UInt(0)}
+    [entry] = ask(client, queue, "receive-by-sequence-number", body)[2]["messages"]
+    annotations = dict(decode_message(entry["message"]).message_annotations or {})
+    assert annotations.pop(Symbol("x-opt-enqueued-time")) > 1
+    assert annotations == {
+        Symbol("x-opt-sequence-number"): 1, Symbol("x-opt-message-state"): 1, Symbol("mine"): "kept",
+    }  # fmt: skip
+
+
 @pytest.mark.sb(46, 92, 93)
 def test_schedule_and_cancel(client: RawClient, queue: str) -> None:
     due = int(time.time() * 1_000) + 3_600_000

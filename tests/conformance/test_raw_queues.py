@@ -164,12 +164,15 @@ def test_every_section_and_type_comes_back(client: RawClient, queue: str) -> Non
     }
     kept = {Symbol("x-opt-unknown"): "kept", Symbol("mine"): [1]}
     nulls = {Symbol("x-opt-partition-key"): None, Symbol("x-opt-deadletter-source"): None, UNTIL: None, NUMBER: None}
-    forged = {ENQUEUED: Timestamp(1), Symbol("x-opt-message-state"): 1, Symbol("x-opt-partition-id"): 3}
+    forged = {
+        ENQUEUED: Timestamp(1), Symbol("x-opt-message-state"): 1, Symbol("x-opt-partition-id"): 3,
+        Symbol("x-opt-enqueue-sequence-number"): 9, Symbol("x-opt-deadletter-source"): "elsewhere",
+    }  # fmt: skip
     bodies = (
         DataBody((b"a", b"", b"c")), SequenceBody(([1, "two"], [])), ValueBody({"k": [1.5, None]}), ValueBody(None),
         ValueBody(Array(AmqpType.STRING, ("a", "b"))), DataBody((b"",)), None,
     )  # fmt: skip
-    sent = [Message(body=body, message_annotations=kept | nulls | forged, **sections) for body in bodies]
+    sent = [Message(body=body, message_annotations=nulls | forged | kept, **sections) for body in bodies]
     assert all(isinstance(state, Accepted) for state in send(client, queue, *map(encode_message, sent)))
     before_ms = int(time.time() * 1_000)
     client.receiver(queue, credit=10, **LOCK)

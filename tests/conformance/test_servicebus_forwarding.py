@@ -162,6 +162,24 @@ def test_dead_letters_are_forwarded_and_say_where_they_were_dead_letters(queues:
         assert is_empty(receiver)
 
 
+@pytest.mark.sb(48, 120)
+@pytest.mark.feature("forwarding")
+def test_a_dead_letter_that_is_sent_again_says_nothing_of_where_it_was_one(queues: Queues) -> None:
+    graveyard, last = queues.create("graveyard"), queues.create("last")
+    source = queues.create("source", forward_dead_lettered_messages_to=graveyard)
+    way = queues.create("way", forward_to=last)
+    queues.send(source, ServiceBusMessage("a"))
+    with queues.client.get_queue_receiver(source) as receiver:
+        (found,) = receive(receiver, 1)
+        receiver.dead_letter_message(found)
+    (found,) = queues.got(graveyard, 1)
+    assert found.dead_letter_source == source
+    for sent_to, received_from in ((last, last), (way, last)):
+        queues.send(sent_to, found)  # type: ignore[arg-type]  # the client takes what it received
+        (again,) = queues.got(received_from, 1)
+        assert (texts([again]), again.dead_letter_source) == (["a"], None)
+
+
 @pytest.mark.feature("forwarding")
 def test_nobody_receives_from_a_queue_that_forwards(queues: Queues) -> None:
     first, last = chain(queues, 1)

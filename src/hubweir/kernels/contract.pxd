@@ -23,6 +23,7 @@ cdef enum:
     Q_PARTITION = 11
     Q_ID_NUMBER = 12
     MESSAGE_WIDTH = 13
+    FORWARDED_BIT = 62
     F_START = 0
     F_END = 1
     F_CHANNEL = 2

@@ -142,7 +142,8 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         - its delivery annotations, with x-opt-lock-token (uuid) where there is a lock;
         - message annotations: the broker's, each where its column says so (x-opt-enqueued-time,
           x-opt-sequence-number, x-opt-enqueue-sequence-number, x-opt-locked-until, x-opt-message-state,
-          x-opt-partition-id), then the stored ones less these names, and less nulls under names that a sender may set;
+          x-opt-partition-id), then the stored ones less these names, less x-opt-deadletter-source unless
+          Q_ID_NUMBER says that the message was forwarded, and less nulls under it and names that a sender may set;
         - its properties, with the absolute expiry time of the row; a message without an id gets one of 32 digits:
           id_prefix (16 bytes) and Q_ID_NUMBER in hexadecimal digits;
         - everything else in the order it came.
@@ -237,12 +238,14 @@ DELIVERY_WIDTH = 5
 # A message row: how one message of a queue goes out. Q_RECORD: position in the run of its record. -1: there is none, of
 # times, Q_TTL_MS, Q_ENQUEUE_NUMBER (its number before it was forwarded) and Q_PARTITION. Q_STATE: 0 active, 1 deferred,
 # 2 scheduled. Q_LOCK, Q_LOCK_CHECK: the halves of the lock token; 0: not locked. Q_ID_NUMBER: the number that the
-# message got first, which is the end of the id of a message that came without one.
+# message got first, which is the end of the id of a message that came without one; its bit FORWARDED_BIT says that
+# the message was forwarded to where it is.
 (
     Q_RECORD, Q_SEQUENCE_NUMBER, Q_ENQUEUED_MS, Q_LOCKED_UNTIL_MS, Q_DELIVERY_COUNT, Q_STATE, Q_LOCK, Q_LOCK_CHECK,
     Q_TTL_MS, Q_EXPIRES_MS, Q_ENQUEUE_NUMBER, Q_PARTITION, Q_ID_NUMBER,
 ) = range(13)  # fmt: skip
 MESSAGE_WIDTH = 13
+FORWARDED_BIT = 62
 
 # A frame row. Positions count from the start of the buffer. -1: null or absent.
 (

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from array import array
 
-FORWARDED = 1 << 62
+from hubweir.kernels.contract import FORWARDED_BIT
+
+FORWARDED = 1 << FORWARDED_BIT
 _HOPS_SHIFT = 59
 _HOPS_MASK = 7
 _NUMBER_MASK = (1 << _HOPS_SHIFT) - 1

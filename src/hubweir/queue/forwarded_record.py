@@ -1,7 +1,8 @@
 """The record of a message that is forwarded, where it has to say more than it did.
 
 A message keeps one id wherever it goes, so one that came without an id takes along the one that it had here. A dead
-letter says where it was dead-lettered. Other sections stay byte for byte.
+letter says where it was dead-lettered; what its sender wrote there says nothing, and goes when it is forwarded first.
+Other sections stay byte for byte.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from hubweir.kernels.messages.sections import (
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
 from hubweir.queue.changed_properties import record_of
 
-_SOURCE = b"x-opt-deadletter-source"
+SOURCE_NAME = b"x-opt-deadletter-source"
 _HEAD = struct.Struct(">BBBBII")
 
 
-def forwarded_record(record: bytes, message_id: bytes, source: bytes | None) -> bytes:
+def forwarded_record(record: bytes, message_id: bytes, source: bytes | None, *, was_forwarded: bool) -> bytes:
     """A stored record whose message has this id, unless it has one, and this dead-letter source.
 
-    source: None leaves what it says. A record that holds no legal message stays as it is.
+    source: None leaves what an earlier forward wrote. A record that holds no legal message stays as it is.
     """
     view = memoryview(record)
     try:
@@ -44,10 +45,11 @@ def forwarded_record(record: bytes, message_id: bytes, source: bytes | None) -> 
         return record
     front = [bytes(view[each.start : each.end]) for each in sections if each.code in (HEADER, DELIVERY_ANNOTATIONS)]
     written = [] if annotations is None else [bytes(view[annotations.start : annotations.end])]
+    kept = [bytes(view[key:end]) for key, value, end in entries if not is_name(view, key, value, SOURCE_NAME)]
     if source is not None:
-        kept = [bytes(view[key:end]) for key, value, end in entries if not is_name(view, key, value, _SOURCE)]
-        said = b"\xa3" + bytes((len(_SOURCE),)) + _SOURCE + _string(source)
-        written = [_section(MESSAGE_ANNOTATIONS, 0xD1, [*kept, said], 2 * len(kept) + 2)]
+        kept.append(b"\xa3" + bytes((len(SOURCE_NAME),)) + SOURCE_NAME + _string(source))
+    if source is not None or (len(kept) < len(entries) and not was_forwarded):
+        written = [_section(MESSAGE_ANNOTATIONS, 0xD1, kept, 2 * len(kept))]
     if fields[0] == NULL:
         fields[0] = _string(message_id)
         written.append(_section(PROPERTIES, 0xD0, fields, len(fields)))

@@ -10,11 +10,11 @@ from array import array
 from bisect import bisect_left
 
 from hubweir.kernels import read_fields
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_ID_NUMBER, Q_RECORD
+from hubweir.kernels.contract import FORWARDED_BIT, MESSAGE_WIDTH, Q_ID_NUMBER, Q_RECORD
 from hubweir.kernels.queue_contract import I_ID, INCOMING_WIDTH
 from hubweir.kernels.stored_batch import BATCH_RECORDS_LIMIT
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
-from hubweir.queue.forwarded_record import forwarded_record
+from hubweir.queue.forwarded_record import SOURCE_NAME, forwarded_record
 from hubweir.queue.upkeep import chain_of, record_at
 
 ID_PREFIX_DIGITS = 16
@@ -29,12 +29,18 @@ def forwarded_run(
     records as they were lie between the others.
     """
     starts, numbers = rows[Q_RECORD::MESSAGE_WIDTH], rows[Q_ID_NUMBER::MESSAGE_WIDTH]
-    if source is None and not has_changes and sorted(starts) == starts.tolist():
+    may_stay = source is None and (SOURCE_NAME not in data or min(numbers) >> FORWARDED_BIT & 1)
+    if may_stay and not has_changes and sorted(starts) == starts.tolist():
         run = _run_as_it_is(data, starts)
         if _all_have_ids(run):
             return run
     records = [
-        forwarded_record(record_at(data, start), f"{id_prefix}{number:016x}".encode(), source)
+        forwarded_record(
+            record_at(data, start),
+            f"{id_prefix}{number:016x}".encode(),
+            source,
+            was_forwarded=bool(number >> FORWARDED_BIT & 1),
+        )
         for start, number in zip(starts, numbers, strict=True)
     ]
     return chain_of((), records)

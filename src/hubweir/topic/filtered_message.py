@@ -17,8 +17,9 @@ section when the first of its properties is asked for. Names of properties are c
 | EnqueuedTimeUtc, ExpiresAtUtc, LockedUntilUtc | BrokerValues                            | Instant  |        |
 | LockToken                                     | BrokerValues                            | UUID     |        |
 
-A message need not have a value for each: then it is NULL. A name that is not in this table is what the service calls a
-missing system property. An id that is no string has the text that people write it with.
+A message need not have a value for each: then it is NULL. A dead-letter source counts in a forwarded message alone. A
+name that is not in this table is what the service calls a missing system property. An id that is no string has the text
+that people write it with.
 """
 
 from __future__ import annotations
@@ -36,7 +37,15 @@ from hubweir.amqp.types import format_codes as code_of
 from hubweir.amqp.types.decode import ENTRIES_LIMIT, decode
 from hubweir.amqp.types.read_scalar import Buffer
 from hubweir.errors import DecodeError
-from hubweir.kernels.contract import Q_ENQUEUE_NUMBER, Q_ENQUEUED_MS, Q_EXPIRES_MS, Q_RECORD, Q_SEQUENCE_NUMBER
+from hubweir.kernels.contract import (
+    FORWARDED_BIT,
+    Q_ENQUEUE_NUMBER,
+    Q_ENQUEUED_MS,
+    Q_EXPIRES_MS,
+    Q_ID_NUMBER,
+    Q_RECORD,
+    Q_SEQUENCE_NUMBER,
+)
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
 from hubweir.namespace.resource_path import fold
 from hubweir.topic.sql_values import (
@@ -74,6 +83,7 @@ class BrokerValues:
     """What the broker knows of a message, and the message does not say. Times in milliseconds since 1970.
 
     state: 0 active, 1 deferred, 2 scheduled. enqueued_sequence_number: its number before a forward, if there was one.
+    was_forwarded: so what it says of where it was dead-lettered is not its sender's.
     """
 
     sequence_number: int | None = None
@@ -84,6 +94,7 @@ class BrokerValues:
     lock_token: UUID | None = None
     delivery_count: int = 0
     state: int = 0
+    was_forwarded: bool = False
 
 
 NO_BROKER_VALUES: Final = BrokerValues()
@@ -169,6 +180,8 @@ class EncodedMessage:
         if name == "timetolive":
             ttl_ms = _entry(self.list_section(section_of.HEADER), TTL_PLACE)
             return TimeSpan(ttl_ms * TICKS_OF_MS) if isinstance(ttl_ms, int) else None
+        if name == "deadlettersource" and not self._broker.was_forwarded:
+            return None
         annotations = self.map_section(section_of.MESSAGE_ANNOTATIONS)
         if name in _TEXT_ANNOTATIONS:
             return _text(annotations.get(_TEXT_ANNOTATIONS[name]))
@@ -239,6 +252,7 @@ def message_at(data: bytes | bytearray, rows: array[int], at: int) -> EncodedMes
         enqueued_sequence_number=number if number >= 0 else None,
         enqueued_time_ms=rows[at + Q_ENQUEUED_MS],
         expires_at_ms=expires_ms if expires_ms >= 0 else None,
+        was_forwarded=bool(rows[at + Q_ID_NUMBER] >> FORWARDED_BIT & 1),
     )
     return EncodedMessage(memoryview(data)[start + RECORD_HEADER_SIZE : end], values)
 

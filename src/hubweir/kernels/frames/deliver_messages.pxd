@@ -10,8 +10,8 @@ from libc.string cimport memcpy, memmove
 
 from hubweir.kernels.buffers.bytes cimport NOWHERE, load32, store16, store32, store64
 from hubweir.kernels.contract cimport (
-    Q_DELIVERY_COUNT, Q_ENQUEUED_MS, Q_ENQUEUE_NUMBER, Q_EXPIRES_MS, Q_ID_NUMBER, Q_LOCK, Q_LOCKED_UNTIL_MS,
-    Q_LOCK_CHECK, Q_PARTITION, Q_RECORD, Q_SEQUENCE_NUMBER, Q_STATE, Q_TTL_MS,
+    FORWARDED_BIT, Q_DELIVERY_COUNT, Q_ENQUEUED_MS, Q_ENQUEUE_NUMBER, Q_EXPIRES_MS, Q_ID_NUMBER, Q_LOCK,
+    Q_LOCKED_UNTIL_MS, Q_LOCK_CHECK, Q_PARTITION, Q_RECORD, Q_SEQUENCE_NUMBER, Q_STATE, Q_TTL_MS,
 )
 from hubweir.kernels.messages.sections cimport (
     DELIVERY_ANNOTATIONS, HEADER, HEADER_FIELDS, MESSAGE_ANNOTATIONS, PROPERTIES, PROPERTIES_FIELDS, Items, Message,
@@ -126,7 +126,7 @@ cdef inline bint is_of_broker(const uint8_t* data, int64_t key, int64_t value) n
     )
 
 
-cdef inline bint is_of_sender(const uint8_t* data, int64_t key, int64_t value) noexcept nogil:
+cdef inline bint is_left_out_when_null(const uint8_t* data, int64_t key, int64_t value) noexcept nogil:
     return (
         is_name(data, key, value, b"x-opt-partition-key", 19)
         or is_name(data, key, value, b"x-opt-via-partition-key", 23)
@@ -136,9 +136,12 @@ cdef inline bint is_of_sender(const uint8_t* data, int64_t key, int64_t value) n
 
 
 cdef inline int put_stored(
-    Outgoing* to, const uint8_t* data, int64_t start, int64_t end, bint of_delivery
+    Outgoing* to, const uint8_t* data, int64_t start, int64_t end, bint of_delivery, bint was_forwarded
 ) noexcept nogil:
-    """Append the entries of a stored map section that go out; of delivery annotations all but a lock token."""
+    """Append the entries of a stored map section that go out; of delivery annotations all but a lock token.
+
+    A dead-letter source that no forward wrote is the sender's, and does not go out.
+    """
     cdef Section section
     cdef Items items
     cdef int64_t at, value, behind
@@ -163,7 +166,11 @@ cdef inline int put_stored(
         if of_delivery:
             is_left_out = is_name(data, at, value, b"x-opt-lock-token", 16)
         else:
-            is_left_out = is_of_broker(data, at, value) or (data[value] == 0x40 and is_of_sender(data, at, value))
+            is_left_out = (
+                is_of_broker(data, at, value)
+                or (not was_forwarded and is_name(data, at, value, b"x-opt-deadletter-source", 23))
+                or (data[value] == 0x40 and is_left_out_when_null(data, at, value))
+            )
         if not is_left_out:
             put_bytes(to, data + at, behind - at)
             to.count += 2
@@ -230,8 +237,9 @@ cdef inline int put_annotations(
 ) noexcept nogil:
     """Append both sections of annotations, as far as something is in them."""
     cdef int64_t begun = to.size
+    cdef bint was_forwarded = row[Q_ID_NUMBER] >> FORWARDED_BIT & 1
     open_out(to)
-    if put_stored(to, data, message.at[DELIVERY_ANNOTATIONS - HEADER], end, True) == NOWHERE:
+    if put_stored(to, data, message.at[DELIVERY_ANNOTATIONS - HEADER], end, True, was_forwarded) == NOWHERE:
         return NOWHERE
     if row[Q_LOCK]:
         put_bytes(to, b"\xa3\x10x-opt-lock-token\x98", 19)
@@ -257,7 +265,7 @@ cdef inline int put_annotations(
         put_entry(to, b"x-opt-message-state", 19, 0x71, row[Q_STATE], 4)
     if row[Q_PARTITION] >= 0:
         put_entry(to, b"x-opt-partition-id", 18, 0x61, row[Q_PARTITION], 2)
-    if put_stored(to, data, message.at[MESSAGE_ANNOTATIONS - HEADER], end, False) == NOWHERE:
+    if put_stored(to, data, message.at[MESSAGE_ANNOTATIONS - HEADER], end, False, was_forwarded) == NOWHERE:
         return NOWHERE
     if to.count:
         close_out(to, MESSAGE_ANNOTATIONS, 0xC1)

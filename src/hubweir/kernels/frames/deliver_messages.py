@@ -9,6 +9,7 @@ from struct import pack
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.buffers.tables import MASK_64, check_rows
 from hubweir.kernels.contract import (
+    FORWARDED_BIT,
     MESSAGE_WIDTH,
     Q_DELIVERY_COUNT,
     Q_ENQUEUE_NUMBER,
@@ -56,13 +57,15 @@ BROKER_NAMES = (
     b"x-opt-message-state",
     b"x-opt-partition-id",
 )
-# What a sender may set: null counts as left out.
-SENDER_NAMES = (
+# Of these null counts as left out.
+NULL_NAMES = (
     b"x-opt-partition-key",
     b"x-opt-via-partition-key",
     b"x-opt-deadletter-source",
     b"x-opt-scheduled-enqueue-time",
 )
+# A forward writes it into the record of a dead letter; in a message that was not forwarded it is the sender's.
+DEAD_LETTER_SOURCE = b"x-opt-deadletter-source"
 LOCK_TOKEN = b"x-opt-lock-token"
 # Places in the header and properties lists. (part 3, sections 3.2.1 and 3.2.4)
 TTL, DELIVERY_COUNT = 2, 4
@@ -188,10 +191,13 @@ def _message_annotations(data: memoryview, stored: Section | None, row: array[in
         if not absent:
             entries.append(symbol(name) + constructor + (row[column] & MASK_64).to_bytes(8, "big")[-size:])
     if stored is not None:
+        was_forwarded = row[Q_ID_NUMBER] >> FORWARDED_BIT & 1
         for key, value, end in map_entries(data, stored.value, stored.end):
             if any(is_name(data, key, value, name) for name in BROKER_NAMES):
                 continue
-            if data[value] == 0x40 and any(is_name(data, key, value, name) for name in SENDER_NAMES):
+            if not was_forwarded and is_name(data, key, value, DEAD_LETTER_SOURCE):
+                continue
+            if data[value] == 0x40 and any(is_name(data, key, value, name) for name in NULL_NAMES):
                 continue
             entries.append(bytes(data[key:end]))
     return _map(MESSAGE_ANNOTATIONS, entries) if entries else b""

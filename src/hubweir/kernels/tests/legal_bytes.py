@@ -172,12 +172,13 @@ def random_value(rng: Random, depth: int = 0) -> bytes:
 
 
 OWN_NAMES = ["x-opt-sequence-number", "x-opt-offset", "x-opt-enqueued-time", "x-opt-publisher", "x-opt-partition-key"]
+OTHER_NAMES = ["x-opt-offsetx", "mine", "other-key-of-mine", "x-opt-partition-keY", "x-opt-deadletter-source"]
 
 
 def random_map(rng: Random) -> bytes:
     items = []
     for _ in range(rng.choice([0, 1, 1, 2, 3, 9])):
-        name = rng.choice([*OWN_NAMES, "x-opt-offsetx", "mine", "other-key-of-mine", "x-opt-partition-keY"])
+        name = rng.choice([*OWN_NAMES, *OTHER_NAMES])
         items.append(rng.choice([symbol, symbol, symbol, string])(name, wide=rng.random() < 0.1))
         items.append(rng.choice([string("pk1"), random_value(rng), b"\x83" + rng.randbytes(8), string("4711")]))
     return compound(0xC1, items, wide=rng.random() < 0.2)

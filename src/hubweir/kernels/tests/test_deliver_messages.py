@@ -122,6 +122,20 @@ def test_annotations_of_the_sender_stay_and_those_of_the_broker_are_replaced(ker
     assert read.delivery_annotations == {b"hop": 5, b"x-opt-lock-token": TOKEN}
 
 
+@pytest.mark.parametrize("id_number", [0, 7, 2**59 - 1, 2**62, 2**62 | 2**60 | 7])
+def test_a_dead_letter_source_goes_out_where_a_forward_can_have_written_it(
+    kernels: SimpleNamespace, id_number: int
+) -> None:
+    for name in ("x-opt-deadletter-source", "x-opt-deadletter-sourc", "x-opt-deadletter-source-2"):
+        stored = legal.annotations({name: string("orders"), "mine": b"\x41"})
+        read = message_of(sent(kernels, stored + BODY, id_number=id_number, **UNLOCKED)).message_annotations
+        is_there = name != "x-opt-deadletter-source" or id_number >= 2**62
+        assert (read.get(name.encode()), read[b"mine"]) == (b"orders" if is_there else None, True)
+    null = legal.annotations({"x-opt-deadletter-source": b"\x40"})
+    out = message_of(sent(kernels, null + BODY, id_number=id_number, **UNLOCKED)).message_annotations
+    assert b"x-opt-deadletter-source" not in out
+
+
 def test_properties_keep_all_but_the_time_at_which_the_message_expires(kernels: SimpleNamespace) -> None:
     fields = [
         b"\x98" + TOKEN.bytes, b"\x40", string("to"), string("subject"), b"\x40", string("c"), symbol("t/p"), b"\x40",

@@ -56,20 +56,21 @@ def message(
     ttl_ms: int | None = None,
     scheduled_ms: int | None = None,
     properties: dict[str, object] | None = None,
+    annotations: dict[str, object] | None = None,
 ) -> bytes:
     """An encoded message."""
-    annotations: dict[object, object] = {}
+    annotated: dict[object, object] = {Symbol(name): value for name, value in (annotations or {}).items()}
     if scheduled_ms is not None:
-        annotations[Symbol("x-opt-scheduled-enqueue-time")] = Timestamp(scheduled_ms)
+        annotated[Symbol("x-opt-scheduled-enqueue-time")] = Timestamp(scheduled_ms)
     if key is not None:
-        annotations[Symbol("x-opt-partition-key")] = key
+        annotated[Symbol("x-opt-partition-key")] = key
     return encode_message(
         Message(
             header=None if ttl_ms is None else Header(ttl=ttl_ms),
             properties=Properties(message_id=message_id, group_id=session)
             if message_id or session is not None
             else None,
-            message_annotations=annotations or None,
+            message_annotations=annotated or None,
             application_properties=properties,
             body=DataBody([body.encode() if isinstance(body, str) else body]),
         )

@@ -39,8 +39,10 @@ def encoded(message_id: object = None, annotations: dict[str, Any] | None = None
     )
 
 
-def forwarded(message: bytes, message_id: bytes = b"here-1", source: bytes | None = None) -> bytes:
-    record = forwarded_record(record_of(message), message_id, source)
+def forwarded(
+    message: bytes, message_id: bytes = b"here-1", source: bytes | None = None, *, was_forwarded: bool = True
+) -> bytes:
+    record = forwarded_record(record_of(message), message_id, source, was_forwarded=was_forwarded)
     assert record == record_of(record[RECORD_HEADER_SIZE:]), "the places of its sections are right"
     return record[RECORD_HEADER_SIZE:]
 
@@ -82,6 +84,20 @@ def test_what_it_says_of_an_earlier_source_stays_where_there_is_no_new_one() -> 
     assert forwarded(message, source=None) == message
 
 
+@pytest.mark.parametrize("others", [{}, ANNOTATIONS])
+def test_what_its_sender_wrote_as_its_source_goes_when_it_is_forwarded_first(others: dict[str, Any]) -> None:
+    message = encoded("own", {SOURCE: "a sender's", **others})
+    after = forwarded(message, source=None, was_forwarded=False)
+    assert (decode_message(after).message_annotations or {}) == others
+    assert {**sections(after), 0x72: b""} == {**sections(message), 0x72: b""}
+
+
+@pytest.mark.parametrize("annotations", [None, {}, ANNOTATIONS])
+def test_one_without_a_source_stays_as_it_was_sent_when_it_is_forwarded_first(annotations: Any) -> None:
+    message = encoded("own", annotations)
+    assert forwarded(message, was_forwarded=False) == message
+
+
 def test_a_body_of_many_sections_stays_whole() -> None:
     message = encode_message(Message(body=DataBody((b"one", b"two", b"three"))))
     after = decode_message(forwarded(message, source=b"orders"))
@@ -92,4 +108,4 @@ def test_a_body_of_many_sections_stays_whole() -> None:
 @pytest.mark.parametrize("message", [b"no message", bytes((0, 0x53, DATA)), encoded("own")[:-1]])
 def test_a_record_that_holds_no_legal_message_stays_as_it_is(message: bytes) -> None:
     record = struct.pack(">8I", RECORD_HEADER_SIZE + len(message), *range(7)) + message
-    assert forwarded_record(record, b"here-1", b"orders") == record
+    assert forwarded_record(record, b"here-1", b"orders", was_forwarded=False) == record

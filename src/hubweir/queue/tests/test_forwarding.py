@@ -278,6 +278,34 @@ def test_a_dead_letter_takes_its_reason_along_and_says_where_it_was_one(pair: Fo
     assert said.properties.message_id == "its id"
 
 
+@pytest.mark.parametrize("sub_queue", [SubQueue.MAIN, SubQueue.DEAD_LETTERS])
+def test_what_a_sender_says_of_dead_letters_is_told_nobody_and_what_a_forward_says_goes_on(
+    pair: ForwardBench, sub_queue: SubQueue
+) -> None:
+    """With ids, so that records could go as they are: beside one that says nothing, and behind one of a forward."""
+    pair.sub_queue = sub_queue
+    forged = message("b", message_id="2", annotations={"x-opt-deadletter-source": "a sender's"})
+    pair.source.enqueue(message("a", message_id="1"), forged)
+    assert sources(pair.source) == [None, None]
+    if sub_queue is SubQueue.DEAD_LETTERS:
+        pair.source.settle(pair.source.receive(), SettleOutcome.DEAD_LETTER)
+        assert sources(pair.source, sub_queue) == [None, None]
+    pair.forward()
+    expected = [None, None] if sub_queue is SubQueue.MAIN else ["orders", "orders"]
+    assert sources(pair.destination) == expected
+    pair.destination.enqueue(forged)
+    further = ForwardBench(pair.destination, QueueBench())
+    further.forward()
+    assert sources(further.destination) == [*expected, None]
+
+
+def sources(bench: QueueBench, sub_queue: SubQueue = SubQueue.MAIN) -> list[object]:
+    """What receivers are told of where the messages of a sub-queue were dead-lettered."""
+    found = peeked(bench, sub_queue)
+    told = [decoded(found, row).message_annotations for row in range(len(found.rows) // MESSAGE_WIDTH)]
+    return [each.get("x-opt-deadletter-source") for each in told]
+
+
 def decoded(found: ReceivedMessages, row: int = 0):  # type: ignore[no-untyped-def]  # a message
     return decode_message(encode_message(found.run, found.rows, row, b"0" * 16))
 

@@ -114,6 +114,16 @@ def test_the_brokers_own_values_are_not_taken_from_the_message() -> None:
     assert seen.system_property("enqueuedtimeutc") == Instant(-10_000)
 
 
+@pytest.mark.parametrize(("was_forwarded", "expected"), [(True, "orders"), (False, None)])
+def test_a_dead_letter_source_counts_where_a_forward_can_have_written_it(
+    was_forwarded: bool, expected: str | None
+) -> None:
+    seen = message(
+        annotations={Symbol("x-opt-deadletter-source"): "orders"}, broker=BrokerValues(was_forwarded=was_forwarded)
+    )
+    assert seen.system_property("deadlettersource") == expected
+
+
 def test_annotations_with_string_keys_count() -> None:
     section = encode(Described(ULong(0x72), {"x-opt-partition-key": "k"}))
     assert EncodedMessage(section).system_property("partitionkey") == "k"

@@ -123,7 +123,7 @@ SOME = message(
     },
     broker=BrokerValues(
         sequence_number=7, enqueued_sequence_number=3, enqueued_time_ms=10_000, expires_at_ms=70_000,
-        locked_until_ms=40_000, lock_token=UUID(int=9), delivery_count=2, state=1,
+        locked_until_ms=40_000, lock_token=UUID(int=9), delivery_count=2, state=1, was_forwarded=True,
     ),
 )  # fmt: skip
 AS_TIME = {"t": Timestamp(9_000), "e": Timestamp(10_000), "x": Timestamp(70_000), "l": Timestamp(40_000)}

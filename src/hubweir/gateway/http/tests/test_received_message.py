@@ -26,11 +26,13 @@ from hubweir.gateway.http.received_message import message_response
 from hubweir.gateway.http.send_messages import Publication
 from hubweir.kernels import find_record
 from hubweir.kernels.contract import (
+    FORWARDED_BIT,
     MESSAGE_WIDTH,
     Q_DELIVERY_COUNT,
     Q_ENQUEUE_NUMBER,
     Q_ENQUEUED_MS,
     Q_EXPIRES_MS,
+    Q_ID_NUMBER,
     Q_LOCK,
     Q_LOCK_CHECK,
     Q_LOCKED_UNTIL_MS,
@@ -83,7 +85,8 @@ def test_what_broker_and_sender_say_stands_in_broker_properties() -> None:
         application_properties={"Carrier": "UA", "n": 7},
         body=DataBody((b"a", b"b")),
     )  # fmt: skip
-    answer = response(message, {Q_DELIVERY_COUNT: 2, Q_TTL_MS: 90_500, Q_ENQUEUE_NUMBER: 5})
+    was_forwarded = {Q_ENQUEUE_NUMBER: 5, Q_ID_NUMBER: 1 << FORWARDED_BIT}
+    answer = response(message, {Q_DELIVERY_COUNT: 2, Q_TTL_MS: 90_500, **was_forwarded})
     assert (answer.status, answer.body, answer.content_type) == (201, b"ab", "text/plain")
     assert answer.headers["Location"] == f"http://h/orders/messages/42/{TOKEN}"
     assert (answer.headers["Carrier"], answer.headers["n"]) == ('"UA"', "7")
