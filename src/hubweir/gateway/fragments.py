@@ -14,8 +14,7 @@ from hubweir.errors import MESSAGE_NOT_FOUND, NOT_IMPLEMENTED, ServiceError
 from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.gateway.brokers import BrokerClient
 from hubweir.queue.fragment_number import NUMBER_BYTES, fragment_of
-
-ID_PREFIX_DIGITS = 16
+from hubweir.queue.given_id import id_prefix_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class FragmentPlace:
 
         A message has one id in all subscriptions that it was copied to.
         """
-        return self.stored_in[:ID_PREFIX_DIGITS].encode()
+        return id_prefix_of(self.stored_in).encode()
 
     def goes_with(self, entity: str) -> bool:
         """Whether this is gone when the entity of that name is."""

@@ -15,8 +15,8 @@ and queue_part.py says what an address names.
 
 Messages that are forwarded leave by forwarding.py and come by transfer_intake.py; what logs say of that is
 transfers.py, what a message was first forward_origin.py. A transfer's records are forwarded_run.py, what one of them
-has to say besides forwarded_record.py. What dead-lettering says of a message is dead_letter_properties.py. Steps that
-clients' traces have spans of are traced_step.py.
+has to say besides forwarded_record.py, the id of one that came without given_id.py. What dead-lettering says of a
+message is dead_letter_properties.py. Steps that clients' traces have spans of are traced_step.py.
 
 Which fragment a message belongs to says its key, message_key.py.
 

@@ -15,9 +15,8 @@ from hubweir.kernels.queue_contract import I_ID, INCOMING_WIDTH
 from hubweir.kernels.stored_batch import BATCH_RECORDS_LIMIT
 from hubweir.messaging_store.record import begin_batch, headers_of, seal_batch
 from hubweir.queue.forwarded_record import SOURCE_NAME, forwarded_record
+from hubweir.queue.given_id import given_id
 from hubweir.queue.upkeep import chain_of, record_at
-
-ID_PREFIX_DIGITS = 16
 
 
 def forwarded_run(
@@ -37,7 +36,7 @@ def forwarded_run(
     records = [
         forwarded_record(
             record_at(data, start),
-            f"{id_prefix}{number:016x}".encode(),
+            given_id(id_prefix, number).encode(),
             source,
             was_forwarded=bool(number >> FORWARDED_BIT & 1),
         )

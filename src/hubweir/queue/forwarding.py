@@ -27,9 +27,10 @@ from hubweir.kernels.queue_contract import M_INDEX, SETTLING
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.changed_properties import dead_letter_properties
 from hubweir.queue.forward_origin import HOP_LIMIT, hops_of, next_origins
-from hubweir.queue.forwarded_run import ID_PREFIX_DIGITS, forwarded_run
+from hubweir.queue.forwarded_run import forwarded_run
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_values import OnDone, Times
+from hubweir.queue.given_id import id_prefix_of
 from hubweir.queue.message_receives import changes_of
 from hubweir.queue.operation import (
     DEAD_LETTERED,
@@ -244,7 +245,7 @@ class Forwarding:
             is_main = sub_queue is SubQueue.MAIN
             ends_ms = rows[Q_EXPIRES_MS::MESSAGE_WIDTH] if is_main else array("q", [-1]) * len(counts)
             source = None if is_main else self._core.entity.encode()
-            prefix = self._core.log.log_id[:ID_PREFIX_DIGITS]
+            prefix = id_prefix_of(self._core.log.log_id)
             run = forwarded_run(rows, answer, id_prefix=prefix, source=source, has_changes=has_changes)
         wanted.on_done(OpenTransfer(transfer.number, self._attempt, transfer.destination, run, firsts, ends_ms))
 

@@ -16,12 +16,13 @@ from hubweir.amqp.messaging.sections import walk_sections
 from hubweir.amqp.types.encode import encode_into
 from hubweir.amqp.types.read_scalar import Buffer
 from hubweir.amqp.types.values import Symbol, UInt
-from hubweir.topic.filtered_message import PROPERTY_PLACES, TTL_PLACE, EncodedMessage
+from hubweir.topic.filtered_message import PROPERTY_PLACES, EncodedMessage
 from hubweir.topic.rule_action import MessageChanges
 from hubweir.topic.sql_values import TICKS_OF_MS, TimeSpan
 
 # Entries of the header and of the properties: clients read both by place, so nothing is left out at the end.
 _HEADER_LENGTH: Final = 5
+_TTL_PLACE: Final = 2
 _PROPERTIES_LENGTH: Final = 13
 
 
@@ -50,7 +51,7 @@ def _changed_sections(message: EncodedMessage, changes: MessageChanges) -> Itera
     if "timetolive" in changes.system_properties:
         header = _padded(message.list_section(section_of.HEADER), _HEADER_LENGTH)
         span = changes.system_properties["timetolive"]
-        header[TTL_PLACE] = UInt(span.ticks // TICKS_OF_MS) if isinstance(span, TimeSpan) else None
+        header[_TTL_PLACE] = UInt(span.ticks // TICKS_OF_MS) if isinstance(span, TimeSpan) else None
         yield section_of.HEADER, header
     if "partitionkey" in changes.system_properties:
         annotations = dict[str, object](message.map_section(section_of.MESSAGE_ANNOTATIONS))

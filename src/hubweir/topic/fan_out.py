@@ -28,6 +28,7 @@ from hubweir.queue.changed_properties import dead_letter_properties, record_of
 from hubweir.queue.fragment import Times
 from hubweir.queue.fragment_core import RETRY_MS, FragmentCore
 from hubweir.queue.fragment_state import NO_SESSION
+from hubweir.queue.given_id import id_prefix_of
 from hubweir.queue.operation import DEAD_LETTERED, MODIFIED, RANGES_LIMIT, SETTLED, Operation
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.traced_step import Trace
@@ -168,7 +169,8 @@ class FanOut:
             self._not_read(counts, answer, times)
             return
         self._core.tell_origins(rows)
-        messages = [message_at(answer, rows, at) for at in range(0, len(rows), MESSAGE_WIDTH)]
+        id_prefix = id_prefix_of(self._core.log.log_id)
+        messages = [message_at(answer, rows, at, id_prefix) for at in range(0, len(rows), MESSAGE_WIDTH)]
         chain = _Chain()
         self._most = min(FAN_OUT_MESSAGES, 2 * self._most)
         used = len(answer)  # bytes of the records of this chain

@@ -9,7 +9,7 @@ section when the first of its properties is asked for. Names of properties are c
 | To, Label or Subject, ReplyTo, ContentType    | properties                              | str      | action |
 | SessionId, ReplyToSessionId                   | properties: group-id, reply-to-group-id | str      | action |
 | PartitionKey                                  | annotation x-opt-partition-key          | str      | action |
-| TimeToLive                                    | header                                  | TimeSpan | action |
+| TimeToLive                                    | BrokerValues                            | TimeSpan | action |
 | DeadLetterSource                              | annotation x-opt-deadletter-source      | str      |        |
 | ScheduledEnqueueTimeUtc                       | annotation x-opt-scheduled-enqueue-time | Instant  |        |
 | SequenceNumber, EnqueuedSequenceNumber        | BrokerValues                            | int      |        |
@@ -17,9 +17,10 @@ section when the first of its properties is asked for. Names of properties are c
 | EnqueuedTimeUtc, ExpiresAtUtc, LockedUntilUtc | BrokerValues                            | Instant  |        |
 | LockToken                                     | BrokerValues                            | UUID     |        |
 
-A message need not have a value for each: then it is NULL. A dead-letter source counts in a forwarded message alone. A
-name that is not in this table is what the service calls a missing system property. An id that is no string has the text
-that people write it with.
+A message need not have a value for each: then it is NULL. What receivers see counts: the id that is given to a message
+that came without one, the time to live that the topic left it, and of a dead-letter source what a forward wrote. A name
+that is not in this table is what the service calls a missing system property. An id that is no string has the text that
+people write it with.
 """
 
 from __future__ import annotations
@@ -45,9 +46,11 @@ from hubweir.kernels.contract import (
     Q_ID_NUMBER,
     Q_RECORD,
     Q_SEQUENCE_NUMBER,
+    Q_TTL_MS,
 )
 from hubweir.kernels.stored_batch import RECORD_HEADER_SIZE
 from hubweir.namespace.resource_path import fold
+from hubweir.queue.given_id import given_id
 from hubweir.topic.sql_values import (
     TICKS_OF_MS,
     EvaluationFailed,
@@ -83,6 +86,7 @@ class BrokerValues:
     """What the broker knows of a message, and the message does not say. Times in milliseconds since 1970.
 
     state: 0 active, 1 deferred, 2 scheduled. enqueued_sequence_number: its number before a forward, if there was one.
+    given_id: its id where it came without one. time_to_live_ms: the shorter of its sender's and its entity's.
     was_forwarded: so what it says of where it was dead-lettered is not its sender's.
     """
 
@@ -90,16 +94,18 @@ class BrokerValues:
     enqueued_sequence_number: int | None = None
     enqueued_time_ms: int | None = None
     expires_at_ms: int | None = None
+    time_to_live_ms: int | None = None
     locked_until_ms: int | None = None
     lock_token: UUID | None = None
     delivery_count: int = 0
     state: int = 0
+    given_id: str | None = None
     was_forwarded: bool = False
 
 
 NO_BROKER_VALUES: Final = BrokerValues()
 
-# Places in the list of the section properties (AMQP part 3, section 3.2.4), and of ttl in the header (3.2.1).
+# Places in the list of the section properties (AMQP part 3, section 3.2.4).
 PROPERTY_PLACES: Final = {
     "messageid": 0,
     "to": 2,
@@ -111,13 +117,13 @@ PROPERTY_PLACES: Final = {
     "sessionid": 10,
     "replytosessionid": 12,
 }
-TTL_PLACE: Final = 2
 
 _BROKER: Final[dict[str, Callable[[BrokerValues], Value]]] = {
     "sequencenumber": lambda broker: broker.sequence_number,
     "enqueuedsequencenumber": lambda broker: broker.enqueued_sequence_number,
     "enqueuedtimeutc": lambda broker: _instant(broker.enqueued_time_ms),
     "expiresatutc": lambda broker: _instant(broker.expires_at_ms),
+    "timetolive": lambda broker: _span(broker.time_to_live_ms),
     "lockeduntilutc": lambda broker: _instant(broker.locked_until_ms),
     "locktoken": lambda broker: broker.lock_token,
     "deliverycount": lambda broker: broker.delivery_count,
@@ -125,9 +131,7 @@ _BROKER: Final[dict[str, Callable[[BrokerValues], Value]]] = {
 }
 _TEXT_ANNOTATIONS: Final = {"partitionkey": PARTITION_KEY, "deadlettersource": DEADLETTER_SOURCE}
 # Folded names of all system properties.
-SYSTEM_PROPERTIES: Final = frozenset(
-    {*PROPERTY_PLACES, *_BROKER, *_TEXT_ANNOTATIONS, "timetolive", "scheduledenqueuetimeutc"}
-)
+SYSTEM_PROPERTIES: Final = frozenset({*PROPERTY_PLACES, *_BROKER, *_TEXT_ANNOTATIONS, "scheduledenqueuetimeutc"})
 
 
 class EncodedMessage:
@@ -173,13 +177,11 @@ class EncodedMessage:
         """The value, None where the message has none. name: one of SYSTEM_PROPERTIES."""
         place = PROPERTY_PLACES.get(name)
         if place is not None:
-            return _text(_entry(self.list_section(section_of.PROPERTIES), place))
+            text = _text(_entry(self.list_section(section_of.PROPERTIES), place))
+            return self._broker.given_id if text is None and name == "messageid" else text
         ask = _BROKER.get(name)
         if ask is not None:
             return ask(self._broker)
-        if name == "timetolive":
-            ttl_ms = _entry(self.list_section(section_of.HEADER), TTL_PLACE)
-            return TimeSpan(ttl_ms * TICKS_OF_MS) if isinstance(ttl_ms, int) else None
         if name == "deadlettersource" and not self._broker.was_forwarded:
             return None
         annotations = self.map_section(section_of.MESSAGE_ANNOTATIONS)
@@ -242,17 +244,23 @@ def _decode_map(buffer: Buffer, start: int, end: int) -> dict[object, object]:
     return found
 
 
-def message_at(data: bytes | bytearray, rows: array[int], at: int) -> EncodedMessage:
-    """The message of the message row at this place of rows (kernels/contract.py), whose record lies in data."""
+def message_at(data: bytes | bytearray, rows: array[int], at: int, id_prefix: str) -> EncodedMessage:
+    """The message of the message row at this place of rows (kernels/contract.py), whose record lies in data.
+
+    id_prefix: see given_id.
+    """
     start = rows[at + Q_RECORD]
     end = start + int.from_bytes(data[start : start + 4], "big")
-    number, expires_ms = rows[at + Q_ENQUEUE_NUMBER], rows[at + Q_EXPIRES_MS]
+    number, expires_ms, ttl_ms = rows[at + Q_ENQUEUE_NUMBER], rows[at + Q_EXPIRES_MS], rows[at + Q_TTL_MS]
+    id_number = rows[at + Q_ID_NUMBER]
     values = BrokerValues(
         sequence_number=rows[at + Q_SEQUENCE_NUMBER],
         enqueued_sequence_number=number if number >= 0 else None,
         enqueued_time_ms=rows[at + Q_ENQUEUED_MS],
         expires_at_ms=expires_ms if expires_ms >= 0 else None,
-        was_forwarded=bool(rows[at + Q_ID_NUMBER] >> FORWARDED_BIT & 1),
+        time_to_live_ms=ttl_ms if ttl_ms >= 0 else None,
+        given_id=given_id(id_prefix, id_number),
+        was_forwarded=bool(id_number >> FORWARDED_BIT & 1),
     )
     return EncodedMessage(memoryview(data)[start + RECORD_HEADER_SIZE : end], values)
 
@@ -286,3 +294,7 @@ def _text(amqp: object) -> str | None:
 
 def _instant(time_ms: int | None) -> Instant | None:
     return None if time_ms is None else Instant(time_ms * TICKS_OF_MS)
+
+
+def _span(duration_ms: int | None) -> TimeSpan | None:
+    return None if duration_ms is None else TimeSpan(duration_ms * TICKS_OF_MS)

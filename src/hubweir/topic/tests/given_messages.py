@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from hubweir.amqp.messaging.message import DataBody, Header, Message, Properties, encode_message
-from hubweir.topic.filtered_message import BrokerValues, EncodedMessage
+from hubweir.topic.filtered_message import NO_BROKER_VALUES, BrokerValues, EncodedMessage
 from hubweir.topic.rule import Rule, SqlFilter
 from hubweir.topic.rule_action import SqlAction, parse_action
 from hubweir.topic.sql_evaluate import Evaluation
@@ -40,7 +41,7 @@ def message(
             body=DataBody((b"body",)),
         )
     )
-    return EncodedMessage(encoded) if broker is None else EncodedMessage(encoded, broker)
+    return EncodedMessage(encoded, replace(broker or NO_BROKER_VALUES, time_to_live_ms=ttl))
 
 
 def values(parameters: Mapping[str, object]) -> dict[str, Value]:

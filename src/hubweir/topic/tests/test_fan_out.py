@@ -7,21 +7,29 @@ that refuse are in test_topic_failures.py.
 from __future__ import annotations
 
 from array import array
+from functools import partial
 from typing import Any
 
 import pytest
 
+from hubweir.amqp.messaging.message import decode_message
 from hubweir.env import Lane
 from hubweir.errors import STORE_OFFLINE
+from hubweir.kernels import encode_message
+from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.namespace.subscription_rule import CorrelationFilterDescription, SubscriptionRuleDescription
 from hubweir.queue.forward_origin import origin
 from hubweir.queue.fragment import Times
+from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.message_reads import MessageReads
-from hubweir.queue.tests.conftest import bodies, message, run_of
+from hubweir.queue.sub_queue import SubQueue
+from hubweir.queue.tests.conftest import LOG_ID, bodies, message, run_of
 from hubweir.queue.traced_step import Step
 from hubweir.testing.memory_faults import Fault
 from hubweir.topic import fan_out
 from hubweir.topic.fan_out import FanOut
-from hubweir.topic.rule import Rule
+from hubweir.topic.rule import Rule, read_rule
+from hubweir.topic.sql_values import TimeSpan, value_of
 from hubweir.topic.tests.topic_bench import ALL, TopicBench, sql
 from hubweir.topic.topic_fragment import TopicFragment
 
@@ -130,15 +138,63 @@ def test_rules_see_when_a_message_expires_and_what_number_it_had_before_it_was_f
     topic.subscribe("never ends", rules=[sql("sys.ExpiresAtUtc IS NULL")])
     topic.subscribe("forwarded", rules=[sql("sys.EnqueuedSequenceNumber = 7 AND sys.SequenceNumber = 3")])
     topic.subscribe("sent here", rules=[sql("sys.EnqueuedSequenceNumber IS NULL")])
-    topic.send("brief", ttl_ms=60_000)
+    topic.subscribe("dead there", rules=[sql("sys.DeadLetterSource = 'there'")])
+    says = {"x-opt-deadletter-source": "there"}
+    topic.send("brief", ttl_ms=60_000, annotations=says)
     topic.send("lasting")
     answers: list[Any] = []
-    firsts, ends_ms, run = array("q", [origin(7, 1)]), array("q", [-1]), run_of(message("moved"))
+    firsts, ends_ms, run = array("q", [origin(7, 1)]), array("q", [-1]), run_of(message("moved", annotations=says))
     topic.fragment.store_transfer(b"source", 1, 1, run, firsts, ends_ms, topic.times(), answers.append)
     topic.run_for(500)
     assert answers == [True]
     assert (copies_of(topic, "ends"), copies_of(topic, "never ends")) == (["brief"], ["lasting", "moved"])
     assert (copies_of(topic, "forwarded"), copies_of(topic, "sent here")) == (["moved"], ["brief", "lasting"])
+    assert copies_of(topic, "dead there") == ["moved"], "what its sender says of that is nothing"
+
+
+@pytest.mark.parametrize("message_id", [None, "its own"])
+def test_rules_see_the_id_that_receivers_of_all_copies_see(message_id: str | None) -> None:
+    topic = TopicBench(number=3)  # of which fragment a message is stands in its number, and in the id it is given
+    says = sql("sys.MessageId LIKE '%' AND EXISTS(sys.MessageId)", "SET seen = sys.MessageId")
+    topic.subscribe("a", rules=[says, sql("sys.MessageId IS NULL", name="without")])
+    topic.subscribe("b")
+    later_ms = topic.now_ms() + 1_000  # scheduled: it has another number when rules see it
+    topic.enqueue(message("first", message_id="other"), message("one", message_id=message_id, scheduled_ms=later_ms))
+    topic.run_for(2_000)
+    [(_, _), (seen, a)], [(_, _), (_, b)] = ids_of(topic, "a"), ids_of(topic, "b")
+    assert seen == a == b and (message_id is None or a == message_id)
+    same = SubscriptionRuleDescription("same", CorrelationFilterDescription(message_id=str(a)))
+    topic.subscribe("c", rules=[read_rule(same)])
+    topic.send("two", message_id=a)
+    assert copies_of(topic, "c") == ["two"]
+
+
+def ids_of(topic: TopicBench, name: str) -> list[tuple[object, object]]:
+    """Of each copy of a subscription the id that a rule saw, and the one that receivers see."""
+    peek = partial(topic.of(name).fragment.peek, SubQueue.MAIN, 1, max_count=9, max_bytes=1 << 20)
+    answer = topic.answer(lambda done: peek(on_done=done), 200)
+    found: list[tuple[object, object]] = []
+    for row in range(len(answer.rows) // MESSAGE_WIDTH):
+        told = decode_message(encode_message(answer.run, answer.rows, row, LOG_ID[:16].encode()))
+        assert told.properties is not None
+        found.append(((told.application_properties or {}).get("seen"), told.properties.message_id))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sent_ms", "of_topic_ms", "expected"),
+    [(None, -1, None), (5_000, -1, 5_000), (None, 60_000, 60_000), (5_000, 60_000, 5_000), (90_000, 60_000, 60_000)],
+)
+def test_rules_see_the_time_to_live_that_the_topic_left_a_message(
+    sent_ms: int | None, of_topic_ms: int, expected: int | None
+) -> None:
+    topic = TopicBench(FragmentSettings(default_ttl_ms=of_topic_ms))
+    topic.subscribe("a", rules=[sql("1 = 1", "SET lives = sys.TimeToLive")])
+    topic.send("one", ttl_ms=sent_ms)
+    [got] = topic.of("a").peek()
+    assert got.properties is not None
+    assert value_of(got.properties["lives"]) == (None if expected is None else TimeSpan(expected * 10_000))
+    assert got.ttl_ms == (-1 if expected is None else expected)
 
 
 CHANGING = sql("1 = 1", "SET seen = 1")

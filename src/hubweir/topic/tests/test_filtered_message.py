@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from hubweir.amqp.messaging import sections as section_of
-from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, encode_message
+from hubweir.amqp.messaging.message import DataBody, Header, Message, Properties, ValueBody, encode_message
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.values import Described, Int, Symbol, Timestamp, UInt, ULong
 from hubweir.topic import filtered_message
@@ -129,21 +129,30 @@ def test_annotations_with_string_keys_count() -> None:
     assert EncodedMessage(section).system_property("partitionkey") == "k"
 
 
-def test_annotations_and_ttl_of_another_type_are_null() -> None:
+def test_annotations_of_another_type_are_null() -> None:
     odd = {Symbol("x-opt-partition-key"): [1], Symbol("x-opt-scheduled-enqueue-time"): "soon"}
     seen = message(annotations=odd)
     assert seen.system_property("partitionkey") is None
     assert seen.system_property("scheduledenqueuetimeutc") is None
-    header = EncodedMessage(encode(Described(ULong(0x70), [None, None, "soon"])))
-    assert header.system_property("timetolive") is None
 
 
-def test_a_time_to_live_is_a_span() -> None:
-    assert message(ttl=5).system_property("timetolive") == TimeSpan(50_000)
-    assert message(ttl=2**32 - 1).system_property("timetolive") == TimeSpan((2**32 - 1) * 10_000)
-    assert EncodedMessage(encode(Described(ULong(0x70), [None, None, UInt(0)]))).system_property(
-        "timetolive"
-    ) == TimeSpan(0)
+@pytest.mark.parametrize("ttl_ms", [0, 5, 2**32 - 1, 2**33])
+def test_a_time_to_live_is_the_span_that_the_broker_left_it(ttl_ms: int) -> None:
+    sent = encode_message(Message(header=Header(ttl=5_000)))
+    assert EncodedMessage(sent, BrokerValues(time_to_live_ms=ttl_ms)).system_property("timetolive") == TimeSpan(
+        ttl_ms * 10_000
+    )
+    assert EncodedMessage(sent).system_property("timetolive") is None
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [({}, "given"), ({"to": "t"}, "given"), ({"message_id": ""}, ""), ({"message_id": "a"}, "a")],
+)
+def test_a_message_without_an_id_has_the_one_that_it_is_given(properties: dict[str, str], expected: str) -> None:
+    seen = message(broker=BrokerValues(given_id="given"), **properties)
+    assert seen.system_property("messageid") == expected
+    assert seen.system_property("correlationid") is None, "no other text is given"
 
 
 def test_sections_are_decoded_once_and_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
