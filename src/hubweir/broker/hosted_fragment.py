@@ -395,8 +395,7 @@ class HostedFragment:
         on_answer(Done())
 
     def _receive(self, command: ReceiveMessages, on_answer: OnAnswer) -> None:
-        # Not noted as a use: a receiver that is open is one as long as it is.
-        self.transactions.check_serves()
+        # Not noted as a use: a receiver that is open is one as long as it is. None is open while something is in doubt.
         self.fragment.receive(
             self._receiver(command.receiver_id),
             max_count=command.max_count,
