@@ -111,6 +111,19 @@ def test_deferred_messages_of_a_session_are_received_by_its_holder(sessions: Ses
     assert len(deferred("a").rows)
 
 
+def test_numbers_of_messages_that_are_gone_are_forgotten_and_the_next_ones_come_in_order(
+    sessions: SessionBench,
+) -> None:
+    receiver = sessions.accept("a")
+    sessions.send(*map(str, range(700)), session="a")
+    session = sessions.fragment.core.state.sessions.by_id[b"a"]
+    for first in range(0, 700, 100):
+        got = sessions.receive(receiver)
+        assert bodies(got) == [str(number) for number in range(first, first + 100)]
+        sessions.complete(got)
+        assert len(session.counts) <= 256 + 2 * (session.live + len(got))
+
+
 def test_peeking_at_a_session_shows_its_messages_alone(sessions: SessionBench) -> None:
     for body, name in (("a1", "a"), ("b1", "b"), ("a2", "a")):
         sessions.send(body, session=name)

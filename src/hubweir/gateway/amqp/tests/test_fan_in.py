@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -193,6 +194,22 @@ def test_what_comes_over_the_credit_is_for_the_next_credit(
     peer.run(10)
     assert sorted(numbers(peer, link)) == list(range(FRAGMENTS))
     assert released(world) == 0
+
+
+def test_what_is_kept_as_too_many_are_unsettled_is_sent_when_one_is_settled(world: World, late_cancels: None) -> None:
+    world.connections._settings = replace(world.connections._settings, max_unsettled=1)
+    peer, other = world.trusted_peer(), world.trusted_peer()
+    link = peer.receiver("orders", credit=1, **PEEK_LOCK)
+    sender = other.sender("orders")
+    for fragment in range(FRAGMENTS):
+        sender.send(keyed(b"%d" % fragment, KEYS[fragment]), settled=True)
+    peer.run(STORED_MS)
+    link.grant(5)
+    peer.run(1_000)  # so no timer of the link is left that would have it go on
+    assert len(numbers(peer, link)) == 1
+    for delivery in range(2):
+        settle(peer, link, delivery, delivery, Accepted())
+        assert len(numbers(peer, link)) == delivery + 2
 
 
 def test_what_comes_over_the_credit_is_for_others_when_it_is_not_used(

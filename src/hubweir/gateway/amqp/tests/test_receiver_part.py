@@ -272,6 +272,20 @@ def test_a_broker_that_says_nothing_keeps_neither_messages_of_others_nor_a_drain
     assert sorted(numbers(peer, link)) == list(range(FRAGMENTS))
 
 
+def test_how_long_a_fragment_is_waited_for_counts_from_when_it_is_asked(world: World, peer: Peer) -> None:
+    """The first one answers late, but in time; the second one is not slow for that."""
+    for gate in world.gates:
+        gate.hold[ReceiveMessages] = []
+    peer.receiver("orders", credit=5, **PEEK_LOCK)
+    peer.run(SLOW_MS - 100)
+    [answer_first] = [ask for gate in world.gates for ask in gate.hold[ReceiveMessages]]
+    answer_first()
+    peer.run(100)
+    assert len(sent(world, ReceiveMessages)) == 2
+    peer.run(SLOW_MS)
+    assert len(sent(world, ReceiveMessages)) == 3
+
+
 def test_settlements_at_a_broker_that_goes_away_are_refused_and_the_link_lives_on(world: World, peer: Peer) -> None:
     send_to(peer, *range(FRAGMENTS))
     link = peer.receiver("orders", credit=FRAGMENTS, **PEEK_LOCK)
