@@ -88,14 +88,16 @@ class MessageReads:
         self._of_turn = None
 
     def read_of_turn(self, indexes: array[int], first: int, last: int, rows: array[int]) -> bytearray | None:
-        """The records of indexes[first:last] where a run of this turn has all of them; None: `begin` finds them.
+        """The records of indexes[first:last] where runs of this turn have all of them; None: `begin` finds them.
 
         rows: as there, a message row for each of all indexes.
         """
+        out, at = bytearray(), first
         for run in self._of_turn or ():
-            if run.first_index <= indexes[first] < run.next_index:
-                out = bytearray()
-                return out if collect_records(run.data, indexes, first, last, rows, out) == last else None
+            if run.first_index <= indexes[at] < run.next_index:
+                at = collect_records(run.data, indexes, at, last, rows, out)
+                if at == last:
+                    return out
         return None
 
     def begin(

@@ -10,6 +10,7 @@ import pytest
 from hubweir.amqp.types.encode import encode
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment import FragmentReceiver, ReceivedMessages
+from hubweir.queue.message_reads import MessageReads
 from hubweir.queue.operation import LOCKED, Operation
 from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.tests.conftest import Got, bodies, message, opened
@@ -92,6 +93,27 @@ def test_who_waits_in_a_session_that_has_nothing_more_costs_no_turn(
     [came] = waiting(sessions, receiver)
     sessions.run_for(1)
     assert bodies(got_by(came)) == ["3"], "what came before it asked"
+
+
+def test_messages_in_two_runs_of_the_log_are_read_for_one_session_and_taken_for_the_next(
+    sessions: SessionBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first session has a message in the first run alone; the second one's needs the second run to be read."""
+    receivers = [sessions.accept(name) for name in NAMES]
+    enqueue_in_turn(sessions, "1")
+    sessions.enqueue(message("b2", session="b"), message("c2", session="c"))
+    begun: list[list[int]] = []
+    begin = MessageReads.begin
+
+    def watched(reads: MessageReads, indexes: array[int], *given: Any) -> None:
+        begun.append(indexes.tolist())
+        begin(reads, indexes, *given)
+
+    monkeypatch.setattr(MessageReads, "begin", watched)
+    answers = waiting(sessions, *receivers)
+    sessions.run_for(50)
+    assert [bodies(got_by(its)) for its in answers] == [["a1"], ["b1", "b2"], ["c1", "c2"]]
+    assert len(begun) == 2 and [len(each) for each in begun] == [1, 2], "nothing is read for the third"
 
 
 def test_what_was_changed_of_a_message_comes_with_it_and_with_no_other(sessions: SessionBench) -> None:
