@@ -61,6 +61,7 @@ from hubweir.kernels.queue_contract import (
 from hubweir.queue.message_page import NEVER, SUB_QUEUES, Page, kind_of, packed
 
 _EMPTY_ROW = bytes(8 * QUEUE_WIDTH)
+_BEFORE_ALL_MS, _ALL_BYTES = -1, 2**62
 
 # Messages, none of them twice: the count of a first one, and how many from it on, for each range.
 Ranges = Sequence[tuple[int, int]]
@@ -279,6 +280,16 @@ class MessageTable:
             if at == last or row * QUEUE_WIDTH < len(page.rows):
                 break
         return at, size
+
+    def ready_in(self, sub_queue: int) -> Iterator[tuple[Page, int]]:
+        """Page and row of each message that is active and carries no mark, expired or not. No page is passed over."""
+        picked = array("q", [0]) * PAGE_ROWS
+        for page in self.pages.values():
+            many, _, _ = select_messages(
+                page.rows, 0, page.first, WANT_READY, sub_queue, _BEFORE_ALL_MS, picked, 0, PAGE_ROWS, 0, _ALL_BYTES
+            )
+            for count in picked[:many]:
+                yield page, (count - page.first) * QUEUE_WIDTH
 
     def _pages_from(self, count: int) -> Iterator[int]:
         first = count - 1 >> 12

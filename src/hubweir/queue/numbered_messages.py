@@ -8,7 +8,6 @@ from functools import partial
 from hubweir.errors import MESSAGE_NOT_FOUND, NOT_ALLOWED, RESOURCE_LIMIT, SESSION_LOCK_LOST, ServiceError
 from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.kernels.queue_contract import (
-    ACTIVE,
     DEFERRED,
     LOCKED,
     M_ENQUEUED,
@@ -139,18 +138,12 @@ class NumberedMessages:
         if session_id is not None and session is None:
             on_done(0)
             return
-        wanted = ACTIVE | sub_queue << SUB_QUEUE_SHIFT
-        for page in core.state.messages.pages.values():
-            for at in range(0, len(page.rows), QUEUE_WIDTH):
-                if len(counts) == max_count:
-                    break
-                bits = page.rows[at + M_STATE]
-                if bits & (STATE_BITS | SUB_QUEUE_BITS | LOCKED | SETTLING) != wanted:
-                    continue
-                if session is not None and page.rows[at + M_SESSION] != session.number:
-                    continue
-                if page.rows[at + M_ENQUEUED] < before_ms:
-                    counts.append(page.first + at // QUEUE_WIDTH)
+        for page, at in core.state.messages.ready_in(sub_queue):
+            if len(counts) == max_count:
+                break
+            is_its = session is None or page.rows[at + M_SESSION] == session.number
+            if is_its and page.rows[at + M_ENQUEUED] < before_ms:
+                counts.append(page.first + at // QUEUE_WIDTH)
         if not counts:
             on_done(0)
             return

@@ -202,6 +202,27 @@ def test_a_batch_delete_takes_the_oldest_and_passes_over_what_is_locked(bench: Q
     bench.complete(locked)
 
 
+def test_a_batch_delete_is_of_active_messages_of_its_sub_queue_alone(bench: QueueBench) -> None:
+    def deleted(sub_queue: SubQueue) -> int:
+        found = bench.answer(
+            lambda done: bench.fragment.delete_messages(sub_queue, max_count=9, before_ms=before_ms, on_done=done)
+        )
+        assert isinstance(found, int)
+        return found
+
+    bench.send("deferred", "dead", "a", "b")
+    for outcome in (SettleOutcome.DEFER, SettleOutcome.DEAD_LETTER):
+        bench.settle(bench.receive(max_count=1), outcome)
+    before_ms = bench.now_ms()
+    bench.send("later", scheduled_ms=before_ms + 60_000)
+    bench.send("young")
+    assert deleted(SubQueue.MAIN) == 2
+    assert bodies(bench.peek()) == ["deferred", "later", "young"]
+    assert bodies(bench.peek(sub_queue=SubQueue.DEAD_LETTERS)) == ["dead"]
+    assert deleted(SubQueue.DEAD_LETTERS) == 1
+    assert bench.peek(sub_queue=SubQueue.DEAD_LETTERS) == []
+
+
 def test_a_receive_takes_no_more_bytes_than_it_may_but_one_message_at_least(bench: QueueBench) -> None:
     bench.send(*("x" * 400 for _ in range(10)))
     assert len(bench.receive(max_bytes=1_000)) == 2

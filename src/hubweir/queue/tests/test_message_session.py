@@ -124,6 +124,21 @@ def test_numbers_of_messages_that_are_gone_are_forgotten_and_the_next_ones_come_
         assert len(session.counts) <= 256 + 2 * (session.live + len(got))
 
 
+def test_a_batch_delete_in_a_session_takes_its_messages_alone(sessions: SessionBench) -> None:
+    for body, name in (("a1", "a"), ("b1", "b"), ("a2", "a")):
+        sessions.send(body, session=name)
+
+    def deleted(session_id: str) -> Any:
+        return sessions.answer(
+            lambda done: sessions.fragment.delete_messages(
+                SubQueue.MAIN, max_count=9, before_ms=sessions.now_ms(), on_done=done, session_id=session_id
+            )
+        )
+
+    assert [deleted(name) for name in ("a", "nobody")] == [2, 0]
+    assert bodies(sessions.peek()) == ["b1"]
+
+
 def test_peeking_at_a_session_shows_its_messages_alone(sessions: SessionBench) -> None:
     for body, name in (("a1", "a"), ("b1", "b"), ("a2", "a")):
         sessions.send(body, session=name)

@@ -60,6 +60,22 @@ def test_what_was_passed_over_is_found_again_when_it_is_unlocked() -> None:
     assert ready(messages) == [3, 5_000, 8_999]
 
 
+def test_all_that_is_active_without_a_mark_is_found_page_by_page_wherever_others_were_given_from() -> None:
+    messages = table(9_000)
+    ready(messages, 8_500)  # what was given is not looked at again, unless it comes back
+    messages.mark_settling(array("q", [2, 8_999]))
+    messages.place(3, 1, DEFERRED, None)
+    messages.place(4, 1, ACTIVE, 1)
+    messages.drop([(1, 1), (5, 8_000)])
+    found = [page.first + at // QUEUE_WIDTH for page, at in messages.ready_in(0)]
+    assert found == [*range(8_005, 8_999), 9_000]
+    assert [page.first + at // QUEUE_WIDTH for page, at in messages.ready_in(1)] == [4]
+    brief, fields = MessageTable(), array("q", [-1] * INCOMING_WIDTH)
+    fields[I_ORDINAL], fields[I_LENGTH] = 0, 10
+    brief.add(fields, 1, first_index=0, enqueued_ms=100, default_ttl_ms=1)
+    assert [at for _, at in brief.ready_in(0)] == [0] and ready(brief) == [], "expired, and there"
+
+
 def test_messages_are_put_into_a_session_in_a_row_and_with_others_between_them_over_pages() -> None:
     messages = table(2 * PAGE_ROWS)
     in_a_row = range(PAGE_ROWS - 2, PAGE_ROWS + 4)
