@@ -7,7 +7,6 @@ Which process a connection is at, the system says; the one is stopped that has t
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,15 +24,12 @@ from azure.servicebus.exceptions import (
     ServiceBusServerBusyError,
 )
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from several_processes import BACK_S, BROKERS, LINUX_ALONE, is_another, several_processes, typed, until
-
 from hubweir.client.administration import Administration
 from hubweir.client.atom_documents import EntityType
 from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.server_process import ServerProcess
+from tests.crash.several_processes import BACK_S, BROKERS, LINUX_ALONE, is_another, several_processes, typed, until
 
 QUEUE, FRAGMENTS = "orders", 16
 PATIENT, HASTY, KEYED = 3, 6, 1  # clients
