@@ -133,6 +133,7 @@ class BrokerPart:
         self._away = {other: RemoteBroker(broker_path(other), env) for other in range(BROKERS) if other != index}
         keeper = RemoteBroker(KEEPER, env)
         clients: list[BrokerClient] = [self._away.get(other) or self._own for other in range(BROKERS)]
+        self.orders = ProcessOrders(env, SettableClock(), index)  # the world gives them; no client does here
         self.process = GatewayProcess(
             env,
             Brokers(clients, own=(self._own,)),
@@ -140,6 +141,7 @@ class BrokerPart:
             counters=self._counters,
             alarms=self._alarms,
             process_id=process_id,
+            own_orders=self.orders,
         )
         self.process.supervisor = keeper
         self.process.has_all = False
@@ -160,7 +162,7 @@ class BrokerPart:
         door = ProcessDoor(
             self._state,
             {index: self.store},
-            ProcessOrders(env, SettableClock(), index),  # nobody orders anything here
+            self.orders,
             hear=lambda told: hear_alarms(self._alarms, told.elsewhere),
             take_clients=self._take_clients,
             let_clients_go=self._let_clients_go,

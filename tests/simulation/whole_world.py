@@ -23,7 +23,9 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from hubweir.broker.commands.testcontrol import FaultRates, OrderedFaults, StandingOrders
 from hubweir.client.queue_client import QueueClient
 from hubweir.gateway.amqp.queue_receiver_node import QueueReceiverNode
 from hubweir.namespace.delivery_settings import DeliverySettings
@@ -44,7 +46,7 @@ from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.seen_messages import left_in
 from hubweir.testing.simulated_env import START_MS
 from tests.simulation.many_processes import Processes, SimulatedProcess, current_process
-from tests.simulation.simulated_service import BROKERS, BrokerPart, SimulatedLife, SupervisorPart
+from tests.simulation.simulated_service import BROKERS, NAMESPACE, BrokerPart, SimulatedLife, SupervisorPart
 from tests.simulation.simulated_streams import Network, StreamEnd, StreamLoop
 from tests.simulation.virtual_time import set_clocks
 from tests.simulation.world_catalog import GUEST, CatalogChanges
@@ -83,10 +85,18 @@ LEAST_ACCEPTED = 4
 
 
 class WholeWorld:
-    """See the module's text. `run` plays it. met: how often each kind of fault happened; digest: of all that did."""
+    """See the module's text. `run` plays it. met: how often each kind of fault happened; digest: of all that did.
 
-    def __init__(self, seed: int) -> None:
+    rates: of the faults that strike clients at every process until the world is healed, as a test orders them
+    (gateway/faults.py); the seed of their draws is this world's.
+    """
+
+    def __init__(self, seed: int, rates: FaultRates | None = None) -> None:
         self.seed = seed
+        self._ordered = StandingOrders()
+        if rates is not None:
+            ordered = OrderedFaults(1, structs.replace(rates, seed=seed))
+            self._ordered = StandingOrders(1, faults={NAMESPACE: ordered})
         self.random = Random(f"whole world {seed}")
         self.processes = Processes()
         self.processes.on_end = self._ended
@@ -102,7 +112,7 @@ class WholeWorld:
         self.met: Counter[str] = Counter()
         self.trace = hashlib.sha256()
         self.digest = ""
-        self.is_late = self.random.random() < 2 / 3
+        self.is_late = self.random.random() < 2 / 3 or rates is not None
         slack_ms = LATE_MS if self.is_late else PROMPT_MS
         self.is_scheduling = self.random.random() < 0.5
         self.hub, self.tokens = SeenHub(), SeenTokens()
@@ -255,7 +265,8 @@ class WholeWorld:
         self.lives[index] = process_id, life
 
         def begin() -> None:
-            self.parts[index] = BrokerPart(process, self.network, index, process_id)
+            part = self.parts[index] = BrokerPart(process, self.network, index, process_id)
+            part.orders.take(self._ordered)
 
         process.context.run(process.call, begin)
         return process_id, life
@@ -277,7 +288,7 @@ class WholeWorld:
         for index, (_, life) in tuple(self.lives.items()):
             if life.process is process:
                 del self.lives[index]
-                self.parts.pop(index, None)
+                self._count_strikes(self.parts.pop(index, None))
                 life.is_over()
         if process is self.supervisor_process:
             self.supervisor = self.supervisor_process = None
@@ -348,7 +359,14 @@ class WholeWorld:
         self.network.heal()
         for disk in self.disks:
             disk.heal()
+        self._ordered = StandingOrders(2)
+        for part in self.parts.values():
+            self._count_strikes(part)
+            part.orders.take(self._ordered)
         self._supervise_again()
+
+    def _count_strikes(self, part: BrokerPart | None) -> None:
+        self.met.update({} if part is None else part.orders.struck.get(NAMESPACE, {}))
 
 
 def _goes_over(
@@ -399,10 +417,10 @@ def _with_sessions(delivery: DeliverySettings) -> DeliverySettings:
     return replace(delivery, requires_session=True)
 
 
-def play(seed: int) -> WholeWorld:
+def play(seed: int, rates: FaultRates | None = None) -> WholeWorld:
     """A whole history."""
     with pytest.MonkeyPatch.context() as patch:
-        world = WholeWorld(seed)
+        world = WholeWorld(seed, rates)
         set_clocks(patch, world.processes.monotonic_ms, lambda: START_MS + world.now_ms)
         patch.setattr("hubweir.broker.remote_broker.connect_unix", world.network.connect)
         patch.setattr("hubweir.broker.shared_broker.UnixListener", world.network.listen)

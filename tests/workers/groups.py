@@ -15,6 +15,7 @@ SECONDS = {
     "tests/conformance/soak/test_soak.py": 1_060,  # with --all; else 15
     "tests/simulation/test_whole_world.py": 420,  # with --all; else 45
     "tests/spark": 180,
+    "tests/simulation/test_ordered_faults.py": 120,  # with --all; else 15
     "tests/conformance/test_azure_sync.py": 120,
     "tests/crash/test_kill.py": 110,
     "tests/crash/test_network_faults.py": 90,
