@@ -103,31 +103,20 @@ def test_a_store_is_marked(world: World, fault: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "fault", "status", "text"),
+    ("what", "name", "fault", "status", "text"),
     [
-        ("1", "kill", 400, "The fault is one of away, back"),
-        ("", "away", 400, "its number"),
-        ("7", "away", 404, "there is no messaging store 7"),
+        (STORE, "1", "kill", 400, "The fault is one of away, back"),
+        (STORE, "", "away", 400, "its number"),
+        (STORE, "7", "away", 404, "there is no messaging store 7"),
+        (BROKER, "1", "explode", 400, "The fault is one of start, stop, kill, stall"),
+        (BROKER, "x", "kill", 400, "its number"),
+        (BROKER, "\u0661", "kill", 400, "its number"),
+        (BROKER, "1000", "kill", 400, "its number"),
+        (BROKER, "7", "kill", 404, "there is no broker process 7"),
     ],
 )
-def test_what_makes_no_sense_of_a_store_is_refused(world: World, name: str, fault: str, status: int, text: str) -> None:
-    found, description = status_of(ask(world.trusted_peer(), "UPDATE", STORE, name, fault=fault))
-    assert found == status
-    assert text in description
-
-
-@pytest.mark.parametrize(
-    ("name", "fault", "status", "text"),
-    [
-        ("1", "explode", 400, "The fault is one of start, stop, kill, stall"),
-        ("x", "kill", 400, "its number"),
-        ("\u0661", "kill", 400, "its number"),
-        ("1000", "kill", 400, "its number"),
-        ("7", "kill", 404, "there is no broker process 7"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(world: World, name: str, fault: str, status: int, text: str) -> None:
-    found, description = status_of(ask(world.trusted_peer(), "UPDATE", BROKER, name, fault=fault))
+def test_what_makes_no_sense_is_refused(world: World, what: str, name: str, fault: str, status: int, text: str) -> None:
+    found, description = status_of(ask(world.trusted_peer(), "UPDATE", what, name, fault=fault))
     assert found == status
     assert text in description
 
