@@ -189,8 +189,8 @@ def test_a_store_that_is_away_is_told_by_every_one_of_several_processes(caplog: 
     with running_namespace(brokers=2) as namespace:
         namespace.create_event_hub("orders", partition_count=2)
         seen = Seen(namespace, caplog)
-        until(lambda: seen.status()["status"] == "healthy", OVER_S)
-        assert [each["state"] for each in seen.status()["processes"]] == ["serves", "serves"]
+        # A process of a busy machine may miss a heartbeat, and is told as silent until the next; nothing is wrong then.
+        until(lambda: seen.status()["status"] == "healthy" and processes_of(seen) == ["serves", "serves"], OVER_S)
         mark(namespace, 1, away=True)
         until(lambda: "store-away" in seen.kinds(), SHOWN_S)
         for _ in range(8):
@@ -201,6 +201,10 @@ def test_a_store_that_is_away_is_told_by_every_one_of_several_processes(caplog: 
         mark(namespace, 1, away=False)
         until(lambda: seen.status()["status"] == "healthy", OVER_S)
         assert {each["state"] for each in seen.status()["entities"][0]["logs"]} == {"serves"}
+
+
+def processes_of(seen: Seen) -> list[str]:
+    return [each["state"] for each in seen.status()["processes"]]
 
 
 def mark(namespace: RunningNamespace, store: int, *, away: bool) -> None:

@@ -90,15 +90,13 @@ class SpanExport:
         last.start()
         await asyncio.to_thread(last.join, STOP_S)
 
-    @property
-    def now_s(self) -> float:
-        """As Env.monotonic_s."""
-        return self._env.monotonic_s()
-
     def span(
-        self, name: str, kind: str, contexts: Sequence[TraceContext], entity: str, began_s: float, parent: Any = None
+        self, name: str, kind: str, contexts: Sequence[TraceContext], entity: str, began_ns: int, parent: Any = None
     ) -> Any:
-        """Begin a span of OpenTelemetry. kind: a name of its SpanKind. parent: one of ours in the place of contexts."""
+        """A span of OpenTelemetry that began at began_ns by the clock of the world, which collectors go by.
+
+        kind: a name of its SpanKind. parent: one of ours in the place of contexts.
+        """
         api = self._api
         known = [
             api.SpanContext(
@@ -117,19 +115,22 @@ class SpanExport:
                 "messaging.operation.name": name,
                 "messaging.destination.name": entity,
             },
-            start_time=self.wall_ns(began_s),
+            start_time=began_ns,
         )
 
-    def end(self, span: Any, ended_s: float, refused: str = "") -> None:
-        """End a span. refused: the condition, which is its error."""
-        if refused:
-            span.set_attribute("error.type", refused)
-            span.set_status(self._api.Status(self._api.StatusCode.ERROR, refused))
-        span.end(self.wall_ns(ended_s))
+    def end(self, *spans: Any, refused: str = "") -> None:
+        """End spans now, all at the same moment. refused: the condition, which is their error."""
+        # Two looks at the two clocks would differ by what passes between them, and a child could outlast its parent.
+        now_ns = time.time_ns()
+        for span in spans:
+            if refused:
+                span.set_attribute("error.type", refused)
+                span.set_status(self._api.Status(self._api.StatusCode.ERROR, refused))
+            span.end(now_ns)
 
-    def wall_ns(self, at_s: float) -> int:
-        """A moment of the monotonic clock by the clock of the world, which collectors go by."""
-        return time.time_ns() - int((self.now_s - at_s) * _NS)
+    def ago_ns(self, at_s: float) -> int:
+        """How long ago that was: as Env.monotonic_s, at most now."""
+        return int((self._env.monotonic_s() - at_s) * _NS)
 
 
 class SendSpans:
@@ -137,14 +138,14 @@ class SendSpans:
 
     def __init__(self, export: SpanExport, entity: str, contexts: Sequence[TraceContext], began_s: float) -> None:
         self._export = export
-        self._send = export.span("send", "SERVER", contexts, entity, began_s)
-        self._commit = export.span("commit", "INTERNAL", (), entity, export.now_s, parent=self._send)
+        # One look at each clock for both: a commit that began before its send would be shown outside of it.
+        now_ns = time.time_ns()
+        self._send = export.span("send", "SERVER", contexts, entity, now_ns - export.ago_ns(began_s))
+        self._commit = export.span("commit", "INTERNAL", (), entity, now_ns, parent=self._send)
 
     def ended(self, refused: str = "") -> None:
         """The broker answered, and publishers are told."""
-        now_s = self._export.now_s
-        for span in (self._commit, self._send):
-            self._export.end(span, now_s, refused)
+        self._export.end(self._commit, self._send, refused=refused)
 
 
 class StepSpan:
@@ -152,11 +153,11 @@ class StepSpan:
 
     def __init__(self, export: SpanExport, name: str, kind: str, entity: str, contexts: Sequence[TraceContext]) -> None:
         self._export = export
-        self._span = export.span(name, kind, contexts, entity, export.now_s)
+        self._span = export.span(name, kind, contexts, entity, time.time_ns())
 
     def ended(self, refused: str = "") -> None:
         """All of it was given to the connection, or is done."""
-        self._export.end(self._span, self._export.now_s, refused)
+        self._export.end(self._span, refused=refused)
 
 
 def span_export(
