@@ -21,7 +21,7 @@ from hubweir.broker.commands.command import Command, Cost, CreateLog, LogCommand
 from hubweir.broker.commands.forwarding import ListOpenTransfers, OpenTransfersListed, TransferPlace
 from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenFragment
 from hubweir.broker.commands.partition import CreatePartition, DeletePartition, OpenPartition
-from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done
+from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done, RaiseEpoch
 from hubweir.broker.commands.status import AskReaders, AskStatus, ReadersTold, StatusTold, alarms_told
 from hubweir.broker.commands.topic import CreateTopic, OpenTopic
 from hubweir.broker.deadlines import BrokerDeadlines
@@ -38,7 +38,7 @@ from hubweir.broker.residents import Resident, Residents
 from hubweir.broker.retention_sweep import SWEEP_MS, RetentionSweep
 from hubweir.broker.store_look import StoreLook
 from hubweir.counters import Counters, GaugeShare
-from hubweir.env import Env
+from hubweir.env import Env, Result
 from hubweir.errors import ENTITY_MOVED, NOT_ALLOWED, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
 from hubweir.messaging_store.log import Log
 from hubweir.messaging_store.log_store import LogStore
@@ -234,6 +234,17 @@ class Broker:
         asked = (each for each in self._partitions() if not wanted or each.resident_id in wanted)
         on_answer(ReadersTold(tuple(told for each in asked for told in each.readers.told())))
 
+    def _raise_epoch(self, command: RaiseEpoch, on_answer: OnAnswer) -> None:
+        def raised(result: Result[int]) -> None:
+            try:
+                result.value()
+            except (HubweirError, OSError) as error:
+                on_answer(refusal_of(error))
+            else:
+                on_answer(Done())
+
+        self._store.raise_epoch(command.newest, raised)
+
     def _count(self) -> None:
         self._captures.set_gauges()
         self._readers.set(sum(len(partition.readers) for partition in self._partitions()))
@@ -257,4 +268,5 @@ class Broker:
         AskStatus: _ask_status,
         AskReaders: _ask_readers,
         ListOpenTransfers: _list_transfers,
+        RaiseEpoch: _raise_epoch,
     }

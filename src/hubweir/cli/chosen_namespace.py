@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,12 +11,9 @@ import click
 from hubweir.cli.data_folder import DataFolder
 from hubweir.errors import HubweirError
 from hubweir.namespace.connection_string import ConnectionString
-from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.host_names import bare_host
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
-
-_TOKENS = re.compile(r"\{(\w+)\}")
 
 
 class NoSuchNamespace(HubweirError):
@@ -56,24 +52,6 @@ def chosen_namespace(folder: DataFolder, name: str | None, connection_string: st
         many = "several namespaces that are" if found else "no namespace"
         raise NoSuchNamespace(f"{folder.path} has {many} {said}; it has {names}")
     return found[0].name
-
-
-def captured_paths(folder: DataFolder, namespace: str) -> re.Pattern[str]:
-    """What the paths of a namespace's captured files look like below the local folder, as its hubs name them now."""
-    named = fold(namespace)
-    patterns = []
-    for description, catalog in folder.catalogs():
-        for entity in catalog.entities() if fold(description.name) == named else ():
-            capture = entity.description.capture if isinstance(entity.description, EventHubDescription) else None
-            if capture is not None:
-                words = {"Namespace": re.escape(description.name), "EventHub": re.escape(entity.name)}
-                container = f"{capture.container}/" if capture.container else ""
-                parts = _TOKENS.split(capture.archive_name_format)
-                filled = (
-                    words.get(part, "[0-9]+") if place % 2 else re.escape(part) for place, part in enumerate(parts)
-                )
-                patterns.append(re.escape(container) + "".join(filled) + r"\.avro")
-    return re.compile("|".join(patterns) or r"(?!)")
 
 
 def _of_host(known: Iterable[NamespaceDescription], host: str) -> list[NamespaceDescription]:

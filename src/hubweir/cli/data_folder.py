@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import click
@@ -17,18 +16,18 @@ from hubweir.config.settings import Settings
 from hubweir.env import join_path
 from hubweir.errors import HubweirError
 from hubweir.messaging_store.disk.files import SystemFiles
-from hubweir.messaging_store.disk.inspection import look_at_log, newest_state, operations
+from hubweir.messaging_store.disk.inspection import look_at_log
 from hubweir.messaging_store.disk.layout import FORMAT_NAME, FORMAT_TEXT, LOGS_FOLDER
 from hubweir.messaging_store.disk.newest_segment import is_lost, log_ids_in
 from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles, read_again
 from hubweir.messaging_store.disk.recovery import Recovered
 from hubweir.messaging_store.disk.whole_file import read_whole
 from hubweir.namespace.catalog import Catalog
-from hubweir.namespace.catalog_operation import decode_operation
 from hubweir.namespace.entity import EntityStatus, of_kind
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
+from hubweir.service.backup import read_catalog
 from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX, check_data_format, store_folder
 
 takes_data = click.option(
@@ -128,7 +127,7 @@ class DataFolder:
             if store.startswith(CATALOG_FOLDER):
                 for log_id in self._log_ids(store):
                     if not is_lost(self.files, store, log_id):
-                        catalog = read_again(partial(self._catalog, store, log_id))
+                        catalog = read_catalog(self.files, store, log_id)
                         if catalog.namespace.name:
                             yield catalog.namespace, catalog
 
@@ -184,7 +183,7 @@ class DataFolder:
         if is_lost(self.files, store, log_id):
             yield OwnedLog(store, log_id, "a catalog", "missing")
             return
-        catalog = read_again(lambda: self._catalog(store, log_id))
+        catalog = read_catalog(self.files, store, log_id)
         namespace = catalog.namespace.name
         of = f" of {namespace}" if len(self._log_ids(store)) > 1 else ""
         yield OwnedLog(store, log_id, f"catalog of {namespace}" if namespace else "catalog", namespace=namespace)
@@ -203,12 +202,3 @@ class DataFolder:
                     str(number),
                     capture is not None and capture.enabled,
                 )
-
-    def _catalog(self, store: str, log_id: str) -> Catalog:
-        folder = join_path(store, LOGS_FOLDER, log_id)
-        found = look_at_log(self.files, store, log_id)
-        saved = newest_state(self.files, folder)
-        start, catalog = (0, Catalog()) if saved is None else (saved[0], Catalog.restore(saved[1]))
-        for _, data in operations(self.files, found, start):
-            catalog.apply(decode_operation(data))
-        return catalog

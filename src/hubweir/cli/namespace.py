@@ -1,4 +1,4 @@
-"""hubweir namespace create | list | show | update | usage | delete, in the words of `az eventhubs namespace`.
+"""hubweir namespace create | list | show | update | usage | restore | delete, in the words of `az eventhubs namespace`.
 
 Commands that name a namespace ask the service, and need a key of its default namespace; the others are for the
 namespace of the connection string.
@@ -6,6 +6,7 @@ namespace of the connection string.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -21,17 +22,19 @@ from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, ask_before, print_json, without_asking
 from hubweir.cli.price_list import BillLine, PriceList
 from hubweir.cli.render import table
+from hubweir.cli.store_verify import ProgressReport
 from hubweir.client.connection import Connection
 from hubweir.client.entity_info import NamespaceInfo
 from hubweir.client.management import Management
 from hubweir.namespace.secret import Secret
 
+RESTORE_LOOK_S = 0.3
 _COLUMNS = ("units", "bytes_in", "events_in", "bytes_out", "events_out", "refusals", "delays", "inflations")
 
 
 @click.group()
 def namespace() -> None:
-    """Make, list and delete namespaces; show one, change its throughput units, read what it used."""
+    """Make, list, restore and delete namespaces; show one, change its throughput units, read what it used."""
 
 
 namespace.add_command(rules_of_namespaces())
@@ -127,6 +130,40 @@ def delete(target: NamespaceAccess, name: str, yes: bool) -> None:
     ask_before(f"delete the namespace {name} with all that it holds", yes=yes)
     target.administration().delete_namespace(name)
     click.echo(f"deleted namespace {name}")
+
+
+@namespace.command()
+@takes_name("NAME")
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    metavar="BACKUP",
+    type=click.Path(path_type=Path),
+    help="A folder that `hubweir store backup` made, on the machine of the service.",
+)
+@takes_target
+def restore(target: NamespaceAccess, name: str, source: Path) -> None:
+    """Restore the namespace NAME of a backup, with all that it holds, while the service runs.
+
+    The service copies it into its data folder, and goes on with that when this command is interrupted. It may have
+    nothing of that name and its host names: delete a namespace first that is to become what it was. A restore that the
+    end of the service interrupts leaves nothing that is served; the same command again finishes.
+    """
+    administration = target.administration()
+    administration.restore_namespace(name, str(source.absolute()))
+    progress: ProgressReport | None = None
+    while True:
+        state = administration.restore_state(name)
+        if progress is None:
+            progress = ProgressReport(state["size_bytes"], "copied")
+        progress.add(state["copied_bytes"] - progress.read)
+        if state["is_over"]:
+            break
+        time.sleep(RESTORE_LOOK_S)
+    if state["problem"]:
+        raise click.ClickException(state["problem"])
+    click.echo(f"restored namespace {name}: it is served")
 
 
 @namespace.command()

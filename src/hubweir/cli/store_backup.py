@@ -23,18 +23,19 @@ from pathlib import Path
 
 import click
 
-from hubweir.cli.chosen_namespace import captured_paths, chosen_namespace, takes_namespace
+from hubweir.cli.chosen_namespace import chosen_namespace, takes_namespace
 from hubweir.cli.data_folder import LEFT_OVER, DataFolder, OwnedLog, takes_data
 from hubweir.cli.store_verify import ProgressReport, wrong_with
 from hubweir.env import join_path
-from hubweir.errors import HubweirError
 from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.disk.layout import CLOCK_NAME, EPOCH_NAME, FORMAT_NAME, LOGS_FOLDER
 from hubweir.messaging_store.disk.log_copy import LogChanged, LogCopy
 from hubweir.messaging_store.disk.notes import note_files
 from hubweir.messaging_store.disk.whole_file import read_whole, write_whole
 from hubweir.namespace.resource_path import fold
-from hubweir.service.data_folder import CAPTURE_FOLDER, CATALOG_FOLDER, TLS_FOLDER
+from hubweir.service.backup import PARTIAL, NoBackup
+from hubweir.service.captured_files import captured_files, captured_paths, copy_file, sync_path
+from hubweir.service.data_folder import CATALOG_FOLDER, TLS_FOLDER
 
 # A log that falls idle is vouched for within a second; what is not vouched for by then waits for no running service.
 VOUCHED_WITHIN_S = 5.0
@@ -43,12 +44,6 @@ TRIES = 10
 # Marks of capture are written twice a file. With so many partitions that one is always being written, files of the
 # last moment may hold events that a restored service captures once more; the command says so.
 MARK_LOOKS = 50
-_UNFINISHED = (".tmp", ".claim")
-PARTIAL = ".partial"  # behind the name of a copy that is not whole yet
-
-
-class NoBackup(HubweirError):
-    """The copy cannot be made there, or not of this folder as it is."""
 
 
 @dataclass(slots=True)
@@ -96,7 +91,7 @@ def copy_folder(data: Path, destination: Path, choose: Callable[[DataFolder], st
     folder = DataFolder(data)
     moment = _copy(folder, partial, choose(folder))
     os.replace(partial, destination)
-    _sync(destination.parent)
+    sync_path(destination.parent)
     findings = tell_damage(destination)
     events = sum(copy.size_bytes for copy in moment.copies)
     files = f", {len(moment.captured)} captured files" if moment.captured else ""
@@ -133,7 +128,7 @@ def _moment(folder: DataFolder, namespace: str | None = None) -> _Moment:
     paths = None
     if namespace is not None:
         logs = [log for log in logs if log.namespace is not None and fold(log.namespace) == fold(namespace)]
-        paths = captured_paths(folder, namespace)
+        paths = captured_paths(folder.catalogs(), namespace)
     logs.sort(key=lambda log: not _is_catalog(log))
     copies = {log.folder: LogCopy(folder.files, log.folder, log.log_id) for log in logs}
     captured, is_exact = _captured(folder, logs, copies, paths)
@@ -153,13 +148,13 @@ def _captured(
     paths: of the files that are meant; None: all are.
     """
     for _ in range(MARK_LOOKS):
-        captured = list(_captured_files(folder.path, paths))
+        captured = list(captured_files(folder.path, paths))
         moved = [log for log in logs if _notes(folder, log) != copies[log.folder].notes()]
         if not moved:
             return captured, True
         for log in moved:
             copies[log.folder] = LogCopy(folder.files, log.folder, log.log_id)
-    return list(_captured_files(folder.path, paths)), False
+    return list(captured_files(folder.path, paths)), False
 
 
 def _notes(folder: DataFolder, log: OwnedLog) -> dict[str, bytes | None]:
@@ -167,16 +162,6 @@ def _notes(folder: DataFolder, log: OwnedLog) -> dict[str, bytes | None]:
     return {
         name: read_whole(folder.files, join_path(log.folder, name)) for name in note_files(folder.files, log.folder)
     }
-
-
-def _captured_files(data: Path, paths: re.Pattern[str] | None) -> Iterator[Path]:
-    """Finished files of the local folder, relative to the data folder. paths: see _captured."""
-    top = data / CAPTURE_FOLDER
-    for parent, _, names in os.walk(top):
-        for name in names:
-            path = Path(parent) / name
-            if not name.endswith(_UNFINISHED) and (paths is None or paths.fullmatch(path.relative_to(top).as_posix())):
-                yield path.relative_to(data)
 
 
 def _wait_until_vouched(copies: list[LogCopy]) -> None:
@@ -203,18 +188,10 @@ def _write(folder: DataFolder, moment: _Moment, partial: Path, *, has_certificat
         target.sync_folder(join_path(store, LOGS_FOLDER))
     certificates = _files_below(folder.path, TLS_FOLDER) if has_certificates else ()
     for path in (*moment.captured, *certificates):
-        _copy_file(folder.path / path, partial / path)
+        copy_file(folder.path / path, partial / path)
     _copy_small(folder, target, "", FORMAT_NAME)
     for parent, _, _ in os.walk(partial, topdown=False):
-        _sync(Path(parent))
-
-
-def copy_captured(folder: DataFolder, data: Path, namespace: str) -> None:
-    """Copy the captured files of a namespace to another data folder, durably; what is there stays as it is."""
-    for path in _captured_files(folder.path, captured_paths(folder, namespace)):
-        if not (data / path).exists():
-            _copy_file(folder.path / path, data / path)
-            _sync((data / path).parent)
+        sync_path(Path(parent))
 
 
 def _copy_small(folder: DataFolder, target: SystemFiles, parent: str, name: str) -> None:
@@ -227,20 +204,6 @@ def _files_below(data: Path, name: str) -> Iterator[Path]:
     for path in sorted((data / name).rglob("*")):
         if path.is_file():
             yield path.relative_to(data)
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(source, target)
-    _sync(target)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _is_catalog(log: OwnedLog) -> bool:

@@ -14,11 +14,12 @@ from pathlib import Path
 import click
 
 from hubweir.cli.chosen_namespace import chosen_namespace, takes_namespace
-from hubweir.cli.data_folder import LEFT_OVER, DataFolder, takes_data
-from hubweir.cli.store_backup import PARTIAL, NoBackup, copy_captured, copy_folder, tell_damage
+from hubweir.cli.data_folder import DataFolder, takes_data
+from hubweir.cli.store_backup import copy_folder, tell_damage
 from hubweir.cli.store_verify import ProgressReport
-from hubweir.service.data_folder import FORMAT_NAME, StoredLog
-from hubweir.service.namespace_restore import BackedUp, restore_namespace
+from hubweir.service.backup import Backup, NoBackup
+from hubweir.service.data_folder import FORMAT_NAME
+from hubweir.service.namespace_restore import restore_namespace
 
 
 @click.command()
@@ -37,15 +38,11 @@ def restore(source: Path, data: Path, namespace: str | None, connection_string: 
     same command again finishes.
     """
     source, data = source.resolve(), data.resolve()
-    if source.name.endswith(PARTIAL):
-        raise NoBackup(f"{source} is a backup that did not end: take one that did")
-    if not (source / FORMAT_NAME).exists():
-        raise NoBackup(f"{source} is no backup: it has no file {FORMAT_NAME}")
+    backup = Backup(source)
     if source in data.parents:
         raise NoBackup(f"{data} lies in the backup {source}, which is only read: name a folder outside of it")
     if (namespace is not None or connection_string is not None) and (data / FORMAT_NAME).exists():
-        backup = DataFolder(source)
-        _add(backup, data, chosen_namespace(backup, namespace, connection_string) or "")
+        _add(backup, data, chosen_namespace(DataFolder(source), namespace, connection_string) or "")
         return
     # The copy is made beside the folder and gets its name at the end, which no file system does to a mount.
     if os.path.ismount(data):
@@ -57,20 +54,11 @@ def restore(source: Path, data: Path, namespace: str | None, connection_string: 
     click.echo(f"a start on it goes on from there: hubweir serve --data {data}")
 
 
-def _add(backup: DataFolder, data: Path, namespace: str) -> None:
+def _add(backup: Backup, data: Path, namespace: str) -> None:
     """Restore a namespace into a data folder that has others."""
-    description = next(each for each in backup.namespaces() if each.name == namespace)
-    logs = [log for log in backup.logs() if log.namespace == namespace and log.state != LEFT_OVER]
-    missing = [log.entity for log in logs if log.state == "missing"]
-    if missing:
-        raise NoBackup(f"{backup.path} has not all of {namespace}: {missing[0]} is missing; nothing was changed")
-    [catalog] = [log.log_id for log in logs if log.hub is None]
-    entities = tuple(StoredLog(log.store, log.log_id) for log in logs if log.hub is not None)
-    progress = ProgressReport(sum(backup.size_bytes(log) for log in logs), "copied")
-    restore_namespace(
-        str(backup.path), str(data), BackedUp(description, catalog, entities), progress.add,
-        lambda: copy_captured(backup, data, namespace),
-    )  # fmt: skip
+    found = backup.find(namespace)
+    progress = ProgressReport(backup.size_bytes(found), "copied")
+    restore_namespace(str(backup.path), str(data), found, progress.add, lambda: backup.copy_captured(data, namespace))
     if tell_damage(data, namespace):
         sys.exit(1)
     click.echo(f"namespace {namespace} is in {data} now, every batch verified: start its service again")

@@ -85,6 +85,17 @@ class Administration:
         """Delete a namespace with all that it holds; NOT_FOUND."""
         self._call("DELETE", f"$namespaces/{name}")
 
+    def restore_namespace(self, name: str, source: str) -> None:
+        """Begin to restore a namespace of a backup; ENTITY_EXISTS, ARGUMENT_ERROR, SERVER_BUSY: nothing was begun.
+
+        source: the backup's folder, a whole path on the machine of the service. `restore_state` says how far it is.
+        """
+        self._call("POST", f"$namespaces/{name}/$restore", json.dumps({"source": source}).encode())
+
+    def restore_state(self, name: str) -> dict[str, Any]:
+        """How far the newest restore of that namespace is, as docs/http.md has it; NOT_FOUND."""
+        return _document(self._call("GET", f"$namespaces/{name}/$restore"))
+
     def purge_event_hub(self, name: str) -> dict[str, Any]:
         """Remove all events of an event hub; their numbers are not used again. NOT_ALLOWED when it is captured.
 

@@ -151,6 +151,11 @@ def _served(pair: _Pair, given: set[str]) -> NamespaceSettings:
     )
 
 
+def restored_namespace(stored: NamespaceDescription) -> NamespaceSettings:
+    """What a namespace of a backup that comes while the service runs is served as: what it was, as one made then."""
+    return replace(_served(_Pair(stored, Said()), set()), is_made_running=True, key=_stored_key(stored))
+
+
 def _stored_key(stored: NamespaceDescription) -> str:
     return next((rule.primary.reveal() for rule in stored.rules if fold(rule.name) == fold(ROOT_RULE)), "")
 

@@ -27,6 +27,16 @@ class NewNamespace:
     maximum_throughput_units: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class RestoreState:
+    """How far a restore is. copied_bytes, size_bytes: of its logs. problem: why it failed, and what is left of it."""
+
+    copied_bytes: int
+    size_bytes: int
+    is_over: bool
+    problem: str
+
+
 class NamespaceManagement(Protocol):
     """Of one process. ServiceError says why something is refused, and what is left of it."""
 
@@ -39,3 +49,13 @@ class NamespaceManagement(Protocol):
         The default one is refused with NOT_ALLOWED. STORE_OFFLINE: it is not served any more, and goes by itself, also
         over a crash, when the disk can.
         """
+
+    async def restore(self, name: str, source: str) -> None:
+        """Begin to restore a namespace of a backup, with all that it holds: it goes on by itself, and is served behind
+        its end. One at a time; SERVER_BUSY. A crash before the end leaves nothing that is served.
+
+        source: the folder of the backup, on the machine of the process that keeps the catalogs.
+        """
+
+    async def restore_state(self, name: str) -> RestoreState:
+        """How far the newest restore of that namespace is; NOT_FOUND: none began since the service did."""

@@ -78,6 +78,12 @@ class LogStore(Protocol):
         What cannot be removed now is left for the next start. It holds up `close`, and nothing else.
         """
 
+    def raise_epoch(self, newest: int, on_done: Callable[[Result[int]], None]) -> None:
+        """Write above this writer epoch from now on, also after a crash: logs that bear it come into the store.
+
+        The result is the epoch; it raises LogFenced or OSError. CorruptStore, at once: no epoch is left above it.
+        """
+
     def look_for_owner(self) -> None:
         """See whether another process owns the store; then every log of it is offline for good."""
 

@@ -13,11 +13,14 @@ from functools import partial
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.broker.commands.command import Answer, Command, nobody_waits
 from hubweir.broker.commands.keeper import (
+    AskRestore,
     CreateNamespace,
     DeleteNamespace,
     FollowNamespaces,
     NamespacesApplied,
     NamespacesTold,
+    RestoreNamespace,
+    RestoreTold,
 )
 from hubweir.broker.commands.process import Done, Refusal
 from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of
@@ -29,7 +32,7 @@ from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.keeper.client import KeeperClient
 from hubweir.gateway.keeper.followed_namespace import AWAY, UNKNOWN, FollowedNamespace
-from hubweir.gateway.namespace_management import NewNamespace
+from hubweir.gateway.namespace_management import NewNamespace, RestoreState
 from hubweir.namespace.tiers import PROFILES
 from hubweir.service.completions import answer
 from hubweir.service.part_settings import gateway_settings
@@ -105,16 +108,25 @@ class FollowedNamespaces:
     async def delete(self, name: str) -> None:
         await self._ask(DeleteNamespace(self._keeper.owner, name))
 
+    async def restore(self, name: str, source: str) -> None:
+        await self._ask(RestoreNamespace(self._keeper.owner, name, source))
+
+    async def restore_state(self, name: str) -> RestoreState:
+        told = await self._ask(AskRestore(self._keeper.owner, name))
+        assert isinstance(told, RestoreTold), "the answer of that command"
+        return RestoreState(told.copied_bytes, told.size_bytes, told.is_over, told.problem)
+
     # Inside
 
-    async def _ask(self, command: Command) -> None:
+    async def _ask(self, command: Command) -> Answer:
         if not self._keeper.is_up:
             raise ServiceError(STORE_OFFLINE, AWAY)
         said: Answer = await answer(partial(self._keeper.change, command))
         if isinstance(said, Refusal) and not said.known:  # the stream ended, or the keeper stalls
             raise ServiceError(TIMED_OUT, UNKNOWN)
-        if not isinstance(said, Done):
+        if not isinstance(said, Done | RestoreTold):
             raise error_of(said)
+        return said
 
     def _told(self, version: int, namespaces: bytes) -> None:
         """The keeper says which namespaces there are."""

@@ -9,23 +9,28 @@ from collections.abc import Awaitable, Callable
 
 from hubweir.broker.commands.command import OnAnswer, Push
 from hubweir.broker.commands.keeper import (
+    AskRestore,
     CreateNamespace,
     DeleteNamespace,
     FollowNamespaces,
     NamespacesApplied,
     NamespacesChanged,
     NamespacesTold,
+    RestoreNamespace,
+    RestoreTold,
 )
 from hubweir.broker.commands.process import Done
 from hubweir.broker.refusals import refusal_of
 from hubweir.drivers.tasks import Tasks
-from hubweir.errors import HubweirError
+from hubweir.errors import HubweirError, ServiceError
 from hubweir.gateway.namespace_management import NewNamespace
 from hubweir.namespace.secret import Secret
 from hubweir.service.served_namespaces import ServedNamespaces
 from hubweir.service.told_namespaces import encode_namespaces
 
-NamespaceCommand = FollowNamespaces | NamespacesApplied | CreateNamespace | DeleteNamespace
+NamespaceCommand = (
+    FollowNamespaces | NamespacesApplied | CreateNamespace | DeleteNamespace | RestoreNamespace | AskRestore
+)
 
 
 class NamespaceDoor:
@@ -60,6 +65,10 @@ class NamespaceDoor:
                 self._tasks.start(_answered(self._served.create(wanted), on_answer), name="create")
             case DeleteNamespace():
                 self._tasks.start(_answered(self._served.delete(command.namespace), on_answer), name="delete")
+            case RestoreNamespace(source=source):
+                self._tasks.start(_answered(self._served.restore(command.namespace, source), on_answer), name="restore")
+            case AskRestore():
+                self._tasks.start(self._tell_restore(command.namespace, on_answer), name="state of a restore")
 
     def left(self, process: int) -> None:
         """Its stream ended: it is waited for until it comes again or is dead."""
@@ -68,6 +77,14 @@ class NamespaceDoor:
     def gone(self, process: int) -> None:
         """The process ended: no change waits for it."""
         self._served.followers.gone(process)
+
+    async def _tell_restore(self, name: str, on_answer: OnAnswer) -> None:
+        try:
+            state = await self._served.restore_state(name)
+        except ServiceError as error:
+            on_answer(refusal_of(error))
+        else:
+            on_answer(RestoreTold(state.copied_bytes, state.size_bytes, state.is_over, state.problem))
 
     def _follow(self, command: FollowNamespaces, on_answer: OnAnswer) -> None:
         served, owner = self._served, command.owner

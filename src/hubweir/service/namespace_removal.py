@@ -30,14 +30,14 @@ class NamespaceRemoval:
         self._stored = stored
         self._catalog = catalog
         self._keeper = keeper
-        self._namespace = namespace
+        self.namespace = namespace
 
     async def attempt(self) -> Exception | None:
         """Remove what can be removed now; None: all of it is gone. Else what is in the way."""
         problems = await self._remove_entities()
-        if self._namespace.unfinished():  # by a crash, or by what failed just now
+        if self.namespace.unfinished():  # by a crash, or by what failed just now
             problems += await answer(self._keeper.start)
-        if self._namespace.entities(EntityDescription) or self._namespace.unfinished():
+        if self.namespace.entities(EntityDescription) or self.namespace.unfinished():
             return problems[0] if problems else HubweirError("not all of its entities are removed yet")
         self._keeper.stop()
         try:
@@ -55,7 +55,7 @@ class NamespaceRemoval:
 
     async def _remove_entities(self) -> list[ServiceError]:
         # What lies inside an entity goes with it.
-        left = [each for each in self._namespace.entities(EntityDescription) if each.description.parent is None]
+        left = [each for each in self.namespace.entities(EntityDescription) if each.description.parent is None]
         places = asyncio.Semaphore(AT_ONCE)
 
         async def remove(name: str, kind: type[EntityDescription]) -> EntityDescription | ServiceError:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from hubweir.env import Env, Files, join_path
@@ -31,21 +31,13 @@ from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.host_names import HostNameTaken, divide
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
+from hubweir.service.backup import BackedUp
 from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX, StoredLog
 from hubweir.service.stopped_folder import SPARE_BYTES, StoppedFolder, WaitFor, on_disk
 
 
 class NoNamespaceRestore(HubweirError):
     """The namespace cannot come into the folder like that; the text says what is in the way."""
-
-
-@dataclass(frozen=True, slots=True)
-class BackedUp:
-    """A namespace in a backup. catalog_id: of the log that its catalog is. logs: all logs of its entities."""
-
-    description: NamespaceDescription
-    catalog_id: str
-    logs: tuple[StoredLog, ...]
 
 
 def restore_namespace(
@@ -161,6 +153,7 @@ class NamespaceRestore:
 
     def _in_use(self, error: StoreLocked) -> HubweirError:
         return NoNamespaceRestore(
-            f"a service runs on {self._data} ({error}). A namespace is restored only while none does: stop it, "
-            "restore, and start it again; nothing was changed"
+            f"a service runs on {self._data} ({error}). This command restores a namespace only while none "
+            "does: stop it, restore, and start it again, or have it do that itself: `hubweir namespace restore NAME "
+            "--from BACKUP`; nothing was changed"
         )

@@ -5,6 +5,10 @@ process follows it → whoever asked is told. A crash before the record leaves n
 there, as each start finds it. Deleting: its catalog says so → no process serves it → its entities with their logs go,
 then its catalog (namespace_removal.py). A crash after the first step is carried on by the next start.
 
+A namespace of a backup is taken in as one that is made, when its catalog and its logs are there (running_restores.py).
+
+Long because whatever is served is judged against all that is, in one turn: a second writer could not see it.
+
 Other processes follow the list of namespaces as they follow catalogs (namespace/catalog_followers.py): a change is
 answered when each of them has applied it, or is dead.
 """
@@ -22,7 +26,12 @@ from hubweir.auth.authorization_rule import KEY_BYTES, new_key
 from hubweir.auth.issuer_keys import IssuerKeys
 from hubweir.config.development_key import check_development_key
 from hubweir.config.namespace_settings import SaidNamespaces
-from hubweir.config.namespaces_at_start import NamespaceSettings, hosts_of, namespaces_at_start
+from hubweir.config.namespaces_at_start import (
+    NamespaceSettings,
+    hosts_of,
+    namespaces_at_start,
+    restored_namespace,
+)
 from hubweir.config.settings import ROOT_RULE, BadSetting, Settings
 from hubweir.drivers.tasks import Tasks
 from hubweir.env import Env
@@ -41,22 +50,25 @@ from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
 from hubweir.gateway.http.exchange import answer_of
-from hubweir.gateway.namespace_management import NewNamespace
+from hubweir.gateway.namespace_management import NewNamespace, RestoreState
 from hubweir.gateway.namespace_units import checked_units
 from hubweir.namespace.catalog_followers import CatalogFollowers
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.host_names import HostNames
 from hubweir.namespace.names import check_host_name, check_namespace_name
-from hubweir.namespace.namespace_description import UnitsDescription
+from hubweir.namespace.namespace_description import NamespaceDescription, UnitsDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_description import AuthorizationRuleDescription, check_rule
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.tiers import PROFILES
+from hubweir.service.backup import BackedUp
 from hubweir.service.completions import done
+from hubweir.service.data_folder import store_folder
 from hubweir.service.gateway_start import start_gateway
 from hubweir.service.namespace_removal import NamespaceRemoval
 from hubweir.service.part_settings import capture_account, gateway_settings
+from hubweir.service.running_restores import RunningRestores
 from hubweir.service.stored_namespaces import StoredCatalog, StoredNamespaces
 from hubweir.service.taken_settings import SettingOutcome, change_namespace, take_entities
 from hubweir.service.told_namespaces import encode_namespaces
@@ -98,6 +110,8 @@ class ServedNamespaces:
         self._on_change = on_change
         self._turn = asyncio.Lock()
         self._tasks = Tasks("namespaces")
+        self._removals: list[NamespaceRemoval] = []  # that are not over
+        self._restores = RunningRestores(settings.data, process.brokers, self)
         self.version = 0
         self.followers = CatalogFollowers(env)
 
@@ -108,10 +122,12 @@ class ServedNamespaces:
             writer = CatalogWriter(catalog.log, self._env, catalog.loaded, host=name)
             keeper = CatalogKeeper(writer, self._process.brokers, self._env)
             removal = NamespaceRemoval(self._stored, catalog, keeper, writer.namespace)
+            self._removals.append(removal)
             self._tasks.start(self._carry_on(removal, name), name=f"deletion of namespace {name}")
 
     async def stop(self) -> None:
         """Begin nothing more, and give up what is under way: the next start carries on."""
+        await self._restores.stop()
         await self._tasks.stop()
 
     # What may be asked for (gateway/namespace_management.py)
@@ -121,6 +137,12 @@ class ServedNamespaces:
 
     async def delete(self, name: str) -> None:
         await self._whole(self._delete(name), name=f"deletion of namespace {name}")
+
+    async def restore(self, name: str, source: str) -> None:
+        await self._restores.begin(name, source)
+
+    async def restore_state(self, name: str) -> RestoreState:
+        return self._restores.state(name)
 
     async def _whole(self, step: Coroutine[Any, Any, None], *, name: str) -> None:
         """Do all of a step, also when whoever asked for it goes away in the middle.
@@ -157,10 +179,7 @@ class ServedNamespaces:
     async def _create(self, wanted: NewNamespace) -> None:
         async with self._turn:
             new = self._judged(wanted)
-            hosts = self._hosts((*self.namespaces, new))
-            served = (*self.namespaces, new)
-            _, gateway = await asyncio.gather(self._prepare(served), self._made(new, hosts))
-            self._serve(served, hosts)
+            gateway = await self._add(new)
         described = gateway.namespace.description
         NAMESPACE_CREATED.say(
             logger, namespace=new.name, profile=new.profile, hosts=", ".join(described.hostnames) or None
@@ -196,6 +215,44 @@ class ServedNamespaces:
         await self._followed()
         await self._removed(gateway, keeper, catalog)
 
+    # A namespace of a backup (running_restores.py)
+
+    def judge(self, namespace: BackedUp) -> None:
+        new = restored_namespace(namespace.description)
+        self._check_place(new.name)
+        self._check_key(new.key)
+        self._hosts((*self.namespaces, new))
+        served = [gateway.namespace for gateway in self._process.gateways]
+        for each in (*served, *(removal.namespace for removal in self._removals)):
+            if any(each.owner_of(log.log_id) is not None for log in namespace.logs):
+                name, is_served = each.description.name, each in served
+                how = "is served, and has the logs of this backup" if is_served else "is being deleted"
+                raise ServiceError(ENTITY_EXISTS, f"The namespace '{name}' {how}: restore behind its deletion.")
+        stores = {log.store for log in namespace.logs} - set(map(store_folder, range(len(self._process.brokers))))
+        if stores:
+            text = f"The backup has logs in {min(stores)}, and the service has {len(self._process.brokers)} stores: "
+            raise ServiceError(NOT_ALLOWED, f"{text}start it with more (`--stores`), then restore.")
+
+    async def take_in(
+        self, namespace: BackedUp, show: Callable[[Callable[[int], Awaitable[None]]], Awaitable[None]]
+    ) -> None:
+        async with self._turn:
+            self.judge(namespace)
+            await self._keep_default(namespace.description)
+            await show(self._stored.raise_epoch)
+            await self._stored.take_in(namespace.catalog_id, [log.log_id for log in namespace.logs])
+            new = restored_namespace(namespace.description)
+            await self._add(new)
+        NAMESPACE_CREATED.say(logger, namespace=new.name, profile=new.profile, restored_from="a backup")
+        await self._followed()
+
+    async def _keep_default(self, new: NamespaceDescription) -> None:
+        """The default namespace stays that, whatever rank the one of a backup had in its folder."""
+        default = self._process.default
+        if new.default_rank >= default.namespace.description.default_rank:
+            rank = new.default_rank + 1
+            await answer_of(partial(_keeper(default).describe, lambda known: replace(known, default_rank=rank)))
+
     # Inside
 
     async def _taken(self, wanted: NamespaceSettings) -> list[SettingOutcome]:
@@ -207,10 +264,7 @@ class ServedNamespaces:
         taken = []
         if known is None:
             new = replace(wanted, entities=None)
-            served = (*self.namespaces, new)
-            hosts = self._hosts(served)
-            _, gateway = await asyncio.gather(self._prepare(served), self._made(new, hosts))
-            self._serve(served, hosts)
+            gateway = await self._add(new)
             taken.append(SettingOutcome(f"namespace {new.name}", "is new"))
         else:
             gateway = known
@@ -226,11 +280,7 @@ class ServedNamespaces:
     def _judged(self, wanted: NewNamespace) -> NamespaceSettings:
         """What a new namespace is to be; ServiceError when it cannot be."""
         default, name = self.namespaces[0], check_namespace_name(wanted.name)
-        if any(fold(each.name) == fold(name) for each in self.namespaces):
-            raise ServiceError(ENTITY_EXISTS, f"There is a namespace '{name}' already.")
-        if len(self.namespaces) >= NAMESPACES_LIMIT:
-            text = f"The service has {NAMESPACES_LIMIT} namespaces, which is the most: delete one first."
-            raise ServiceError(RESOURCE_LIMIT, text)
+        self._check_place(name)
         profile = fold(wanted.profile) or default.profile
         if profile not in PROFILES:
             text = f"There is no profile '{wanted.profile[:64]}': {', '.join(PROFILES)} exist."
@@ -239,10 +289,7 @@ class ServedNamespaces:
         checked_units(name, UnitsDescription(units, maximum), self._settings)
         key = wanted.key or new_key(self._env.random_bytes(KEY_BYTES))
         check_rule(AuthorizationRuleDescription(ROOT_RULE, Rights.ALL, key, Secret("")))
-        try:
-            check_development_key(self._settings, [key.reveal()])
-        except BadSetting as refusal:
-            raise ServiceError(NOT_ALLOWED, str(refusal)) from None
+        self._check_key(key.reveal())
         return NamespaceSettings(
             name=name,
             is_made_running=True,
@@ -252,6 +299,28 @@ class ServedNamespaces:
             throughput_units=units or None,
             maximum_throughput_units=maximum or None,
         )
+
+    def _check_place(self, name: str) -> None:
+        """ServiceError where the service has the name already, or takes no more namespaces."""
+        if any(fold(each.name) == fold(name) for each in self.namespaces):
+            raise ServiceError(ENTITY_EXISTS, f"There is a namespace '{name}' already.")
+        if len(self.namespaces) >= NAMESPACES_LIMIT:
+            text = f"The service has {NAMESPACES_LIMIT} namespaces, which is the most: delete one first."
+            raise ServiceError(RESOURCE_LIMIT, text)
+
+    def _check_key(self, key: str) -> None:
+        try:
+            check_development_key(self._settings, [key])
+        except BadSetting as refusal:
+            raise ServiceError(NOT_ALLOWED, str(refusal)) from None
+
+    async def _add(self, new: NamespaceSettings) -> Gateway:
+        """Serve one namespace more, which is made when it is not there. ServiceError: it is not served."""
+        served = (*self.namespaces, new)
+        hosts = self._hosts(served)
+        _, gateway = await asyncio.gather(self._prepare(served), self._made(new, hosts))
+        self._serve(served, hosts)
+        return gateway
 
     def _hosts(self, namespaces: tuple[NamespaceSettings, ...]) -> Mapping[str, HostNames]:
         try:
@@ -303,8 +372,10 @@ class ServedNamespaces:
     async def _removed(self, gateway: Gateway, keeper: CatalogKeeper, catalog: StoredCatalog) -> None:
         name = gateway.settings.namespace
         removal = NamespaceRemoval(self._stored, catalog, keeper, gateway.namespace)
+        self._removals.append(removal)
         problem = await removal.attempt()
         if problem is None:
+            self._removals.remove(removal)
             NAMESPACE_DELETED.say(logger, namespace=name, outcome=EVERYTHING)
             return
         NAMESPACE_DELETED.say(logger, level=logging.WARNING, namespace=name, outcome=f"not all is gone yet: {problem}")
@@ -314,6 +385,7 @@ class ServedNamespaces:
 
     async def _carry_on(self, removal: NamespaceRemoval, name: str) -> None:
         await removal.go_on()
+        self._removals.remove(removal)
         NAMESPACE_DELETED.say(logger, namespace=name, outcome=EVERYTHING)
 
 

@@ -9,7 +9,7 @@ The catalogs' store has one log for each namespace, with the name in it:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -30,6 +30,7 @@ from hubweir.service.completions import answer, done
 from hubweir.service.data_folder import StoredLog, store_folder
 
 CATALOG = "the catalog of a namespace"  # its log, in alarms
+UNNAMED_ABOUT = "the data folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class StoredNamespaces:
     which catalogs name logs, by index.
     """
 
-    def __init__(self, env: Env, catalogs: LogStore) -> None:
-        self._env, self._catalogs = env, catalogs
+    def __init__(self, env: Env, catalogs: LogStore, alarms: Alarms) -> None:
+        self._env, self._catalogs, self._alarms = env, catalogs, alarms
         self._named: dict[str, StoredCatalog] = {}
         self._nameless: list[StoredCatalog] = []
         self.descriptions: list[NamespaceDescription] = []
@@ -65,7 +66,7 @@ class StoredNamespaces:
 
         Raises CatalogLost, and what keeps a log or what is in it from being read.
         """
-        stored = cls(env, catalogs)
+        stored = cls(env, catalogs, alarms)
         placed: list[Placement] = []
         for log_id in catalogs.log_ids():
             found = await stored._load(log_id)
@@ -84,7 +85,7 @@ class StoredNamespaces:
         stored.unnamed = tuple(log.log_id for log in logs if log.log_id not in homes)
         if stored.unnamed:
             text = f"no catalog names {len(stored.unnamed)} logs of partitions: {', '.join(stored.unnamed[:3])}"
-            alarms.begin(LOGS_UNNAMED, "the data folder", text)
+            alarms.begin(LOGS_UNNAMED, UNNAMED_ABOUT, text)
         for log in logs:
             home = homes.get(log.log_id, log.store)
             if home != log.store:
@@ -131,6 +132,20 @@ class StoredNamespaces:
         found = await self._load(self.take_catalog(name).log.log_id)
         if not found.loaded.catalog.namespace.name:
             self._nameless.append(found)
+
+    async def raise_epoch(self, newest: int) -> None:
+        """Have the catalogs' store write above an epoch, of a catalog that comes into it. HubweirError, OSError."""
+        taken: Result[int] = await answer(partial(self._catalogs.raise_epoch, newest))
+        taken.value()
+
+    async def take_in(self, catalog_id: str, log_ids: Iterable[str]) -> None:
+        """Know a catalog that came into the store: `open` gives its namespace. log_ids: the logs that it names."""
+        found = await self._load(catalog_id)
+        self._named[fold(found.loaded.catalog.namespace.name)] = found
+        known = frozenset(log_ids)
+        self.unnamed = tuple(each for each in self.unnamed if each not in known)
+        if not self.unnamed:
+            self._alarms.end(LOGS_UNNAMED, UNNAMED_ABOUT)
 
     async def remove(self, catalog: StoredCatalog) -> None:
         """Remove a catalog that has no entities any more. OSError: it is there in part, and is to be removed again.

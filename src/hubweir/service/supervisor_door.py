@@ -8,7 +8,14 @@ from hubweir.alarms import Alarms
 from hubweir.auth.sign_in_ledger import SignInLedger
 from hubweir.broker.commands.broker_process import AskMeasures, AskProcesses, MarkStore, OrderFault, ProcessesTold
 from hubweir.broker.commands.command import Answer, Command, Push
-from hubweir.broker.commands.keeper import CreateNamespace, DeleteNamespace, FollowNamespaces, NamespacesApplied
+from hubweir.broker.commands.keeper import (
+    AskRestore,
+    CreateNamespace,
+    DeleteNamespace,
+    FollowNamespaces,
+    NamespacesApplied,
+    RestoreNamespace,
+)
 from hubweir.broker.commands.process import CloseOwner, Done
 from hubweir.broker.commands.sign_in import AskSession, EndSession, SessionTold, SignInSucceeded, SignInTried, TrySignIn
 from hubweir.broker.commands.status import alarms_told
@@ -94,7 +101,14 @@ class SupervisorDoor:
             case EndSession(mark=mark):
                 self._sign_ins.end_session(mark)
                 on_answer(Done())
-            case FollowNamespaces() | NamespacesApplied() | CreateNamespace() | DeleteNamespace():
+            case (
+                FollowNamespaces()
+                | NamespacesApplied()
+                | CreateNamespace()
+                | DeleteNamespace()
+                | RestoreNamespace()
+                | AskRestore()
+            ):
                 namespaces = self._namespaces()
                 if namespaces is None:
                     on_answer(refusal_of(ServiceError(STORE_OFFLINE, "The namespaces are not known yet. Try again.")))

@@ -240,3 +240,28 @@ class CreateNamespace(KeeperCommand, frozen=True):
 @command(207, Done)
 class DeleteNamespace(KeeperCommand, frozen=True):
     """Delete a namespace with all that it holds."""
+
+
+@command(223, Done)
+class RestoreNamespace(KeeperCommand, frozen=True):
+    """Begin to restore a namespace (gateway/namespace_management.py); answered when it has begun.
+
+    source: the folder of a backup, as the keeper's machine knows it.
+    """
+
+    source: str
+
+
+@answer(241)
+class RestoreTold(Answer, frozen=True):
+    """As RestoreState of gateway/namespace_management.py."""
+
+    copied_bytes: int
+    size_bytes: int
+    is_over: bool
+    problem: str
+
+
+@command(161, RestoreTold)
+class AskRestore(KeeperCommand, frozen=True):
+    """How far the newest restore of a namespace is."""

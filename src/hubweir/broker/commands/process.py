@@ -43,6 +43,16 @@ class CapPartitions(Command, frozen=True):
     namespace: str = ""
 
 
+@command(160, Done)
+class RaiseEpoch(Command, frozen=True):
+    """From now on the store writes above this writer epoch, also after a crash: logs that bear it come into the store.
+
+    A store that has no epochs has nothing to do.
+    """
+
+    newest: int
+
+
 @answer(69)
 class CountersTaken(Answer, frozen=True):
     """values: by the counter's name."""

@@ -1,4 +1,7 @@
-"""A store whose logs keep their records in memory and complete when the test says so, and an Env with a hand on it."""
+"""A store whose logs keep their records in memory and complete when the test says so, and an Env with a hand on it.
+
+Long because every hand-made part stands for one that brokers and their tests share.
+"""
 
 from __future__ import annotations
 
@@ -251,6 +254,7 @@ class HandStore:
         self.closings: list[str] = []
         self.looks = 0
         self.cleaned = 0
+        self.raised_above: list[int] = []
 
     def log_ids(self) -> list[str]:
         return sorted(self.logs)
@@ -289,6 +293,10 @@ class HandStore:
 
     def remove_unfinished(self) -> None:
         self.cleaned += 1
+
+    def raise_epoch(self, newest: int, on_done: Callable[[Any], None]) -> None:
+        self.raised_above.append(newest)
+        on_done(SimpleNamespace(value=lambda: newest + 1))
 
     def look_for_owner(self) -> None:
         self.looks += 1

@@ -18,7 +18,7 @@ from hubweir.broker.commands.partition import (
     OpenPartition,
     PartitionInfo,
 )
-from hubweir.broker.commands.process import AskCounters, CloseOwner, CountersTaken, Done, Refusal
+from hubweir.broker.commands.process import AskCounters, CloseOwner, CountersTaken, Done, RaiseEpoch, Refusal
 from hubweir.broker.commands.reader import (
     CancelRead,
     CloseReader,
@@ -280,6 +280,18 @@ def test_a_full_disk_makes_senders_wait_stores_nothing_of_theirs_and_heals() -> 
     assert ask(events(5)) == EventsAppended(0, 1)
     stored = b"".join(bytes(run.data) for run in runs_of(env, opened_log(env, store, log_id)))
     assert body_of(7, 5) in stored and body_of(7, 1) not in stored
+
+
+def test_the_store_is_raised_above_an_epoch_that_comes_and_says_when_it_cannot_be(bench: Any) -> None:
+    assert bench.ask(RaiseEpoch(40)) == [Done()]
+    assert bench.store.raised_above == [40]
+
+    def no_more(newest: int, on_done: Any) -> None:
+        raise CorruptStore("none comes behind it")
+
+    bench.store.raise_epoch = no_more
+    [answer] = bench.ask(RaiseEpoch(41))
+    assert isinstance(answer, Refusal) and "none comes behind it" in answer.text
 
 
 def test_every_command_is_handled_by_the_broker_or_by_the_resident_of_its_log_and_by_one_of_them() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from hubweir.cli.chosen_namespace import NoSuchNamespace, captured_paths, chosen_namespace
+from hubweir.cli.chosen_namespace import NoSuchNamespace, chosen_namespace
 from hubweir.cli.data_folder import DataFolder
 from hubweir.cli.main import hubweir
 from hubweir.client.blocking import BlockingEventHubClient
@@ -23,6 +23,7 @@ from hubweir.namespace.entity import EntityDescription
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.secret import Secret
+from hubweir.service.captured_files import captured_paths
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 
 KEYS = {"one": "a2V5IG9mIG9uZQ==", "two": "a2V5IG9mIHR3bw=="}
@@ -166,7 +167,7 @@ def test_a_connection_string_that_is_none_and_both_options_are_refused(data: Pat
 
 
 def test_captured_files_are_known_by_the_names_that_hubs_give_them(data: Path) -> None:
-    paths = captured_paths(DataFolder(data), "two")
+    paths = captured_paths(DataFolder(data).catalogs(), "two")
     assert paths.fullmatch(f"files/two.x/orders/0/{TIME}")
     for other in ("files/one.x", "files/twoXx", "other/two.x", "two.x"):
         assert not paths.fullmatch(f"{other}/orders/0/{TIME}")

@@ -128,7 +128,7 @@ def test_a_mark_that_moves_while_files_are_listed_has_its_log_looked_at_again(
         namespace.create_event_hub("orders", capture=CAPTURED)
     folder = DataFolder(tmp_path / "data")
     [mark] = (tmp_path / "data" / folder.find("orders/0").folder).glob("notes-*")
-    listed = store_backup._captured_files
+    listed = store_backup.captured_files
     moves = [seal_twice(pack_notes([Note(MARK_KEY, b"a later mark", 0, 0, 0)]))]
     later = moves[0]
 
@@ -137,7 +137,7 @@ def test_a_mark_that_moves_while_files_are_listed_has_its_log_looked_at_again(
             mark.write_bytes(moves.pop())
         return listed(data, paths)
 
-    monkeypatch.setattr(store_backup, "_captured_files", mark_moves)
+    monkeypatch.setattr(store_backup, "captured_files", mark_moves)
     moment = store_backup._moment(folder)
     assert moment.is_exact
     assert {mark.name: later} in [copy.notes() for copy in moment.copies]

@@ -233,7 +233,7 @@ def test_a_folder_that_is_served_takes_nothing_and_its_service_goes_on(
         before = logs_of(home)
         alone, whole = add(backed_up, home), restore(backed_up, home)
         assert (alone.exit_code, whole.exit_code, logs_of(home)) == (1, 1, before)
-        for way_out in (f"a service runs on {home} (", "stop it, restore, and start it again; nothing was changed"):
+        for way_out in (f"a service runs on {home} (", "stop it, restore, and start it again", "nothing was changed"):
             assert way_out in str(alone.exception)
         assert f"{home} is there already: stop its service and move the folder away" in str(whole.exception)
         with BlockingQueueClient.from_connection_string(string_of(running, "one")) as queues:

@@ -7,12 +7,13 @@ keys are in the answer that made it, and nowhere else.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hubweir.auth.authorization_rule import KEY_BYTES, Secret, new_key
 from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, NOT_IMPLEMENTED, UNAUTHORIZED, ServiceError
 from hubweir.gateway.http.exchange import Request, Response
-from hubweir.gateway.namespace_management import NamespaceManagement, NewNamespace
+from hubweir.gateway.namespace_management import NamespaceManagement, NewNamespace, RestoreState
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.resource_path import fold
@@ -56,6 +57,20 @@ async def delete_namespace(gateway: Gateway, request: Request, match: Match) -> 
     """Delete a namespace with all that it holds."""
     await management_of(gateway).delete(match.names["namespace"])
     return _answer({})
+
+
+async def begin_restore(gateway: Gateway, request: Request, match: Match) -> Response:
+    """Begin to restore a namespace of a backup: 202, and its state is asked for; 409 when there is one of that name."""
+    management, name = management_of(gateway), match.names["namespace"]
+    members = _members(await request.body(BODY_BYTES, "What is to be restored"), ("source",), "A restore")
+    await management.restore(name, _text(members, "source"))
+    return _answer(_restore_document(name, await management.restore_state(name)), 202)
+
+
+async def get_restore(gateway: Gateway, request: Request, match: Match) -> Response:
+    """How far the newest restore of a namespace is; 404."""
+    name = match.names["namespace"]
+    return _answer(_restore_document(name, await management_of(gateway).restore_state(name)))
 
 
 def check_is_operator(gateway: Gateway) -> None:
@@ -104,14 +119,7 @@ def document_of(gateway: Gateway) -> Document:
 
 def _wanted(gateway: Gateway, name: str, body: bytes) -> NewNamespace:
     """What a body asks for; an empty one asks for what is usual. ServiceError ARGUMENT_ERROR."""
-    try:
-        members = read_object(body) if body.strip() else {}
-    except IllegalJson as error:
-        raise ServiceError(ARGUMENT_ERROR, f"The body is no JSON object: {error}.") from None
-    unknown = sorted(members.keys() - set(_MEMBERS))
-    if unknown:
-        text = f"A namespace has no '{unknown[0][:64]}': {', '.join(_MEMBERS)} exist."
-        raise ServiceError(ARGUMENT_ERROR, text)
+    members = _members(body, _MEMBERS, "A namespace")
     hostnames = members.get("hostnames", [])
     if not isinstance(hostnames, list) or not all(isinstance(each, str) for each in hostnames):
         raise ServiceError(ARGUMENT_ERROR, "'hostnames' is a list of texts, such as [\"hubs.example\"].")
@@ -124,6 +132,22 @@ def _wanted(gateway: Gateway, name: str, body: bytes) -> NewNamespace:
         throughput_units=_number(members, "throughput_units"),
         maximum_throughput_units=_number(members, "maximum_throughput_units"),
     )
+
+
+def _members(body: bytes, known: tuple[str, ...], thing: str) -> Document:
+    """The members of a body, which may be empty. thing: what has them, for the text of an error."""
+    try:
+        members = read_object(body) if body.strip() else {}
+    except IllegalJson as error:
+        raise ServiceError(ARGUMENT_ERROR, f"The body is no JSON object: {error}.") from None
+    unknown = sorted(members.keys() - set(known))
+    if unknown:
+        raise ServiceError(ARGUMENT_ERROR, f"{thing} has no '{unknown[0][:64]}': {', '.join(known)} exist.")
+    return members
+
+
+def _restore_document(name: str, state: RestoreState) -> Document:
+    return {"name": name} | asdict(state)
 
 
 def _text(members: Document, name: str) -> str:

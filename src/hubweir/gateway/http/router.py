@@ -76,6 +76,8 @@ ROUTES = (
     _route("PUT", "$testcontrol/faults", "", _MANAGE, testcontrol.order_faults, _READ),
     _route("DELETE", "$testcontrol/faults", "", _MANAGE, testcontrol.end_faults, _READ),
     _route("GET", "$namespaces", "", _MANAGE, namespaces.list_namespaces, _READ),
+    _route("POST", "$namespaces/{namespace}/$restore", "", _MANAGE, namespaces.begin_restore, _READ),
+    _route("GET", "$namespaces/{namespace}/$restore", "", _MANAGE, namespaces.get_restore, _READ),
     _route("GET", "$namespaces/{namespace}", "", _MANAGE, namespaces.get_namespace, _READ),
     _route("PUT", "$namespaces/{namespace}", "", _MANAGE, namespaces.put_namespace, _READ),
     _route("DELETE", "$namespaces/{namespace}", "", _MANAGE, namespaces.delete_namespace, _READ),

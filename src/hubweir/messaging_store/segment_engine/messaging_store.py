@@ -6,6 +6,8 @@ under that epoch, so its first append starts a new segment, and nothing is ever 
 A process whose folder another one took over (writer_epochs.py) writes nothing any more: every log of the store is
 offline for good, with an alarm and a line in the service's log. Whoever is to own the folder is started again.
 
+Long because what is opened, closed and deleted at a time is judged by the same sets of logs.
+
 After a crash: the lock is free; a log that was being created is there, empty, or not at all; one that was being
 deleted may be there still, with fewer segments: delete it again.
 """
@@ -246,6 +248,12 @@ class MessagingStore:
     def _take_epoch_above(self, newest: int, on_done: Callable[[Result[int]], None]) -> None:
         """Make a writer epoch durable that is above one found in a log, away from the loop."""
         self._tell_of_epochs(self.epochs.take_epoch_above(newest, on_done))
+
+    def raise_epoch(self, newest: int, on_done: Callable[[Result[int]], None]) -> None:
+        """See LogStore.raise_epoch. No alarm: logs that are known to come are no sign that EPOCH is old."""
+        if newest >= NEWEST_POSSIBLE:
+            raise CorruptStore(f"a segment is named with epoch {newest}, and none comes behind it")
+        self.epochs.take_epoch_above(newest, on_done)
 
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:
         """Close one log, as Log.close; it can be opened again afterwards."""

@@ -16,8 +16,9 @@ from hubweir.messaging_store.tests.conftest import events, messages_of
 from hubweir.namespace.catalog_log import load_catalog
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.service.backup import BackedUp
 from hubweir.service.data_folder import CATALOG_FOLDER, StoredLog, store_count, store_folder
-from hubweir.service.namespace_restore import BackedUp, NamespaceRestore
+from hubweir.service.namespace_restore import NamespaceRestore
 from hubweir.testing.answers import answered, made_log, opened_log, runs_of
 from hubweir.testing.memory_faults import Ended, Fault, Plan
 from hubweir.testing.simulated_env import SimulatedEnv

@@ -42,6 +42,7 @@ NUMBERS = {
     **{"UpdateTags": 212},
     **{"AskUsage": 201, "TellUses": 202, "LeaseUnits": 203, "CatalogFollowed": 224, "EntityAsKept": 225},
     **{"FollowNamespaces": 204, "NamespacesApplied": 205, "CreateNamespace": 206, "DeleteNamespace": 207},
+    **{"RaiseEpoch": 160, "RestoreNamespace": 223, "AskRestore": 161, "RestoreTold": 241},
     **{"NamespacesTold": 229, "NamespacesChanged": 153, "ChangeSettings": 219},
     **{"RuleAsKept": 226, "UsageTold": 227, "UnitsLent": 228},
     **{"AskProcess": 17, "TakeClients": 18, "LetClientsGo": 19, "ProcessState": 73},

@@ -11,6 +11,7 @@ import pytest
 
 from hubweir.broker.commands.command import DECLARED, Answer, Command, KeeperCommand, Owner, Push
 from hubweir.broker.commands.keeper import (
+    AskRestore,
     CatalogApplied,
     CatalogFollowed,
     CatalogPart,
@@ -22,6 +23,7 @@ from hubweir.broker.commands.keeper import (
     FollowNamespaces,
     NamespacesApplied,
     PutCatalogRule,
+    RestoreNamespace,
     UpdateEntity,
 )
 from hubweir.broker.commands.process import AskCounters, CloseOwner, Done, Refusal
@@ -49,7 +51,10 @@ def ask(world: KeeperWorld, command: Command) -> Answer:
 
 
 def test_every_command_of_the_keeper_has_its_handler() -> None:
-    of_the_list = {FollowNamespaces, NamespacesApplied, CreateNamespace, DeleteNamespace}  # service/namespace_door.py
+    # service/namespace_door.py
+    of_the_list = {
+        FollowNamespaces, NamespacesApplied, CreateNamespace, DeleteNamespace, RestoreNamespace, AskRestore,
+    }  # fmt: skip
     declared = {made for made in DECLARED.values() if issubclass(made, KeeperCommand)}
     assert set(KeeperServer._handlers) == declared - of_the_list
 

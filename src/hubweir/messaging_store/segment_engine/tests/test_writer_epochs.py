@@ -7,6 +7,7 @@ import pytest
 from hubweir.env import Result
 from hubweir.errors import CorruptStore, LogFenced
 from hubweir.messaging_store.disk.whole_file import seal
+from hubweir.messaging_store.segment_engine.writer_epochs import NEWEST_POSSIBLE
 from hubweir.testing.answers import made_log, opened_log
 from hubweir.testing.memory_faults import Fault
 
@@ -138,3 +139,19 @@ def test_behind_the_last_epoch_there_is_none(bench) -> None:
     bench.env.files.open(f"{folder}/{0:020d}-{2**32 - 1:08x}.log", create=True)
     with pytest.raises(CorruptStore, match="none comes behind it"):
         bench.reopen()
+
+
+def test_a_store_that_was_raised_above_an_epoch_opens_logs_of_it_without_an_alarm(bench) -> None:
+    epochs = bench.store.epochs
+    taken: list[int] = []
+    bench.store.raise_epoch(epochs.current + 40, lambda result: taken.append(result.value()))
+    bench.env.run()
+    assert taken == [epochs.current] and epochs.current > 41
+    assert bench.store.alarms.current() == ()
+    bench.reopen()
+    assert bench.store.writer_epoch > taken[0], "it is durable"
+
+
+def test_no_store_is_raised_above_the_last_epoch(bench) -> None:
+    with pytest.raises(CorruptStore, match="none comes behind it"):
+        bench.store.raise_epoch(NEWEST_POSSIBLE, lambda result: None)

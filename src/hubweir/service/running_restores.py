@@ -1,0 +1,233 @@
+"""Namespaces of backups come into the data folder of a service that runs, in the process that keeps the catalogs.
+
+    1. the namespace is looked for in the backup, and judged: whoever asks hears a refusal at once
+    2. what an interrupted restore left is removed, and all logs are copied unseen, in a thread
+    3. no other namespace is made meanwhile: it is judged again, and every store takes an epoch above those of its logs
+    4. the logs are shown, captured files are copied, the catalog is copied and shown with one rename
+    5. the namespace is served as one that was just made (served_namespaces.py)
+
+After a crash: before the end of step 4 the namespace is not there. Logs that were shown may be left, which no catalog
+names and of which a start tells; the same restore again removes them. From then on it is there, and every start serves
+it. What goes wrong before takes back what was done. (Steps on the disk: messaging_store/disk/moved_log.py)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from hubweir.broker.commands.process import Done, RaiseEpoch, Refusal
+from hubweir.drivers.tasks import Tasks
+from hubweir.env import Files, join_path
+from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
+from hubweir.gateway.brokers import Brokers, error_of
+from hubweir.gateway.namespace_management import RestoreState
+from hubweir.gateway.status import ask_in_time
+from hubweir.limits import MIB
+from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.disk.layout import LOGS_FOLDER
+from hubweir.messaging_store.disk.moved_log import MovedLog, has_log_files, remove_log_files
+from hubweir.messaging_store.segment_engine.writer_epochs import newest_epoch_in
+from hubweir.namespace.resource_path import fold
+from hubweir.service.backup import BackedUp, Backup, NoBackup
+from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX, StoredLog
+from hubweir.service.stopped_folder import SPARE_BYTES
+
+# A broker takes an epoch in milliseconds; one that stalls is killed for it before this is over.
+EPOCH_S = 30.0
+# A stop waits so long for what is being shown; what is only being copied ends at once.
+STOP_S = 5.0
+
+
+class Stopping(HubweirError):
+    """The service stops in the middle."""
+
+
+class TakesIn(Protocol):
+    """Who serves the namespaces of a service (served_namespaces.py)."""
+
+    def judge(self, namespace: BackedUp) -> None:
+        """ServiceError where it cannot be served beside what is served now."""
+
+    async def take_in(
+        self, namespace: BackedUp, show: Callable[[Callable[[int], Awaitable[None]]], Awaitable[None]]
+    ) -> None:
+        """Judge it again, then `show` it with what has the catalogs' store take an epoch, then serve it."""
+
+
+@dataclass(slots=True)
+class _Restore:
+    """One that was begun. is_shown: the catalog is there, and names the logs."""
+
+    backup: Backup
+    namespace: BackedUp
+    size_bytes: int
+    copied_bytes: int = 0
+    is_shown: bool = False
+    is_over: bool = False
+    problem: str = ""
+    copies: dict[StoredLog, MovedLog] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.namespace.description.name
+
+    @property
+    def catalog(self) -> StoredLog:
+        return StoredLog(CATALOG_FOLDER, self.namespace.catalog_id)
+
+    @property
+    def places(self) -> tuple[StoredLog, ...]:
+        """All of its logs, the catalog last."""
+        return (*self.namespace.logs, self.catalog)
+
+
+class RunningRestores:
+    """See the module's text. One at a time; all on the service's loop."""
+
+    def __init__(self, data: str, brokers: Brokers, served: TakesIn) -> None:
+        """data: the data folder."""
+        self._data = data
+        self._files: Files = SystemFiles(data)
+        self._brokers = brokers
+        self._served = served
+        self._newest: _Restore | None = None
+        self._is_beginning = False
+        self._is_stopping = False
+        self._over = asyncio.Event()
+        self._over.set()
+        self._tasks = Tasks("restores of namespaces")
+
+    async def stop(self) -> None:
+        """End what is being copied, and take it back; what is being shown is waited for."""
+        self._is_stopping = True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), STOP_S)
+        await self._tasks.stop()
+
+    async def begin(self, name: str, source: str) -> None:
+        """Step 1, and have the others follow. ServiceError: nothing was changed."""
+        if self._is_beginning or not self._over.is_set():
+            raise ServiceError(SERVER_BUSY, "A namespace is being restored; restore another when that is over.")
+        self._is_beginning = True
+        try:
+            restore = await asyncio.to_thread(self._find, name, source)
+            self._served.judge(restore.namespace)
+        except (NoBackup, OSError) as error:
+            raise ServiceError(ARGUMENT_ERROR, f"{error}.") from None
+        finally:
+            self._is_beginning = False
+        self._newest = restore
+        self._over.clear()
+        self._tasks.start(self._run(restore), name=restore.name)
+
+    def state(self, name: str) -> RestoreState:
+        """How far the newest restore of that name is; NOT_FOUND."""
+        newest = self._newest
+        if newest is None or fold(newest.name) != fold(name):
+            raise ServiceError(NOT_FOUND, f"No restore of a namespace '{name[:64]}' was begun, or others were since.")
+        return RestoreState(newest.copied_bytes, newest.size_bytes, newest.is_over, newest.problem)
+
+    # Steps
+
+    def _find(self, name: str, source: str) -> _Restore:
+        path = Path(source)
+        if not path.is_absolute():
+            raise NoBackup(f"'{source[:200]}' is no whole path of a folder on the machine of the service")
+        backup = Backup(path)
+        namespace = backup.find(name)
+        return _Restore(backup, namespace, backup.size_bytes(namespace))
+
+    async def _run(self, restore: _Restore) -> None:
+        try:
+            await asyncio.to_thread(self._copy, restore)
+            await self._served.take_in(restore.namespace, partial(self._show, restore))
+        except (HubweirError, OSError) as error:
+            text = error.text if isinstance(error, ServiceError) else f"{error}."
+            restore.problem = await self._failed(restore, text)
+        except BaseException:
+            restore.problem = "The service stopped, or failed: see its log."
+            raise
+        finally:
+            restore.is_over = True
+            self._over.set()
+
+    async def _failed(self, restore: _Restore, text: str) -> str:
+        """What people are told; what was done is taken back, unless the catalog names it."""
+        if restore.is_shown:
+            return f"{text} The namespace is in the data folder: the next start of the service serves it."
+        try:
+            await asyncio.to_thread(self._take_back, restore)
+        except OSError as error:
+            return f"{text} What was copied could not be removed ({error}): the same restore again begins with that."
+        return f"{text} Nothing of the namespace is there."
+
+    def _copy(self, restore: _Restore) -> None:
+        """Step 2, but for the catalog: until it is copied, nothing of it must be there."""
+        for log in restore.places:
+            if has_log_files(self._files, log.store, log.log_id):
+                remove_log_files(self._files, log.store, log.log_id)
+        source = restore.backup.files
+        restore.copies = {
+            log: MovedLog(self._files, log.log_id, log.store, log.store, source_files=source) for log in restore.places
+        }
+        self._check_room(restore)
+        for log in restore.namespace.logs:
+            restore.copies[log].copy(partial(self._copied, restore))
+
+    def _copied(self, restore: _Restore, count: int) -> None:
+        if self._is_stopping:
+            raise Stopping("The service stops")
+        restore.copied_bytes += count
+
+    def _check_room(self, restore: _Restore) -> None:
+        """ServiceError where a store has too little space left."""
+        needed: defaultdict[str, int] = defaultdict(lambda: SPARE_BYTES)
+        for log, copy in restore.copies.items():
+            needed[log.store] += copy.space_bytes
+        for store, size_bytes in needed.items():
+            free = SystemFiles(self._data, space_of=store).free_bytes()
+            if size_bytes > free:
+                raise ServiceError(
+                    STORE_OFFLINE,
+                    f"{store} has {free / MIB:.0f} MiB free, and the namespace needs {size_bytes / MIB:.0f} there: "
+                    "make room.",
+                )
+
+    async def _show(self, restore: _Restore, raise_epoch: Callable[[int], Awaitable[None]]) -> None:
+        """Steps 3 and 4. raise_epoch: of the catalogs' store."""
+        newest: defaultdict[str, int] = defaultdict(int)
+        for log in restore.places:
+            folder = join_path(log.store, LOGS_FOLDER, log.log_id)
+            newest[log.store] = max(newest[log.store], newest_epoch_in(restore.backup.files, folder))
+        await raise_epoch(newest.pop(CATALOG_FOLDER))
+        for store, epoch in newest.items():
+            await self._raise_epoch(int(store.removeprefix(STORE_PREFIX)), epoch)
+        await asyncio.to_thread(self._show_all, restore)
+
+    async def _raise_epoch(self, store_index: int, newest: int) -> None:
+        said = await ask_in_time(self._brokers.of_store(store_index), RaiseEpoch(newest), within_s=EPOCH_S)
+        if isinstance(said, Done):
+            return
+        if isinstance(said, Refusal):
+            raise error_of(said)
+        raise ServiceError(STORE_OFFLINE, f"The broker of store {store_index} did not answer within {EPOCH_S:g} s.")
+
+    def _show_all(self, restore: _Restore) -> None:
+        for log in restore.namespace.logs:
+            restore.copies[log].show()
+        restore.backup.copy_captured(Path(self._data), restore.name)
+        catalog = restore.copies[restore.catalog]
+        catalog.copy(partial(self._copied, restore))
+        catalog.show()
+        restore.is_shown = True
+
+    def _take_back(self, restore: _Restore) -> None:
+        for log in reversed(restore.places):
+            remove_log_files(self._files, log.store, log.log_id)
