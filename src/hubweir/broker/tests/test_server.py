@@ -29,7 +29,15 @@ from hubweir.broker.commands.partition import (
     PartitionPurged,
     PurgePartition,
 )
-from hubweir.broker.commands.process import AskCounters, CapPartitions, CloseOwner, CountersTaken, Done, Refusal
+from hubweir.broker.commands.process import (
+    AskCounters,
+    CapPartitions,
+    CloseOwner,
+    CountersTaken,
+    Done,
+    RaiseEpoch,
+    Refusal,
+)
 from hubweir.broker.commands.producer import (
     AlreadyAppended,
     AppendNumbered,
@@ -169,6 +177,7 @@ def test_every_command_is_answered_over_a_socket_as_by_a_call(run: Run, bench: A
         assert await ask(AskReaders()) == ReadersTold(())
         assert await ask(PurgePartition("b")) == PartitionPurged(0, 0)
         assert await ask(ListOpenTransfers()) == OpenTransfersListed(())
+        assert await ask(RaiseEpoch(40)) == Done()
         assert await ask(DeletePartition("b")) == Done()
         missing = await ask(AskPartitionInfo("b"))
         assert isinstance(missing, Refusal) and missing.condition.symbol == "com.microsoft:entity-moved"
