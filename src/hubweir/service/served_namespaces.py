@@ -178,12 +178,8 @@ class ServedNamespaces:
 
     async def _create(self, wanted: NewNamespace) -> None:
         async with self._turn:
-            new = self._judged(wanted)
-            gateway = await self._add(new)
-        described = gateway.namespace.description
-        NAMESPACE_CREATED.say(
-            logger, namespace=new.name, profile=new.profile, hosts=", ".join(described.hostnames) or None
-        )
+            gateway = await self._add(self._judged(wanted))
+        _say_created(gateway)
         await self._followed()
 
     async def go_by(self, said: SaidNamespaces) -> list[SettingOutcome]:
@@ -241,9 +237,8 @@ class ServedNamespaces:
             await self._keep_default(namespace.description)
             await show(self._stored.raise_epoch)
             await self._stored.take_in(namespace.catalog_id, [log.log_id for log in namespace.logs])
-            new = restored_namespace(namespace.description)
-            await self._add(new)
-        NAMESPACE_CREATED.say(logger, namespace=new.name, profile=new.profile, restored_from="a backup")
+            gateway = await self._add(restored_namespace(namespace.description))
+        _say_created(gateway)
         await self._followed()
 
     async def _keep_default(self, new: NamespaceDescription) -> None:
@@ -387,6 +382,13 @@ class ServedNamespaces:
         await removal.go_on()
         self._removals.remove(removal)
         NAMESPACE_DELETED.say(logger, namespace=name, outcome=EVERYTHING)
+
+
+def _say_created(gateway: Gateway) -> None:
+    described = gateway.namespace.description
+    NAMESPACE_CREATED.say(
+        logger, namespace=described.name, profile=described.profile, hosts=", ".join(described.hostnames) or None
+    )
 
 
 def _keeper(gateway: Gateway) -> CatalogKeeper:
