@@ -151,16 +151,12 @@ def restore(target: NamespaceAccess, name: str, source: Path) -> None:
     end of the service interrupts leaves nothing that is served; the same command again finishes.
     """
     administration = target.administration()
-    administration.restore_namespace(name, str(source.absolute()))
-    progress: ProgressReport | None = None
-    while True:
-        state = administration.restore_state(name)
-        if progress is None:
-            progress = ProgressReport(state["size_bytes"], "copied")
-        progress.add(state["copied_bytes"] - progress.read)
-        if state["is_over"]:
-            break
+    state = administration.restore_namespace(name, str(source.absolute()))
+    progress = ProgressReport(state["size_bytes"], "copied")
+    while not state["is_over"]:
         time.sleep(RESTORE_LOOK_S)
+        state = administration.restore_state(name)
+        progress.add(state["copied_bytes"] - progress.read)
     if state["problem"]:
         raise click.ClickException(state["problem"])
     click.echo(f"restored namespace {name}: it is served")

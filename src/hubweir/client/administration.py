@@ -85,12 +85,14 @@ class Administration:
         """Delete a namespace with all that it holds; NOT_FOUND."""
         self._call("DELETE", f"$namespaces/{name}")
 
-    def restore_namespace(self, name: str, source: str) -> None:
-        """Begin to restore a namespace of a backup; ENTITY_EXISTS, ARGUMENT_ERROR, SERVER_BUSY: nothing was begun.
+    def restore_namespace(self, name: str, source: str) -> dict[str, Any]:
+        """Begin to restore a namespace of a backup; how far it is, as `restore_state`.
 
-        source: the backup's folder, a whole path on the machine of the service. `restore_state` says how far it is.
+        ENTITY_EXISTS, ARGUMENT_ERROR, SERVER_BUSY: nothing was begun.
+
+        source: the backup's folder, a whole path on the machine of the service.
         """
-        self._call("POST", f"$namespaces/{name}/$restore", json.dumps({"source": source}).encode())
+        return _document(self._call("POST", f"$namespaces/{name}/$restore", json.dumps({"source": source}).encode()))
 
     def restore_state(self, name: str) -> dict[str, Any]:
         """How far the newest restore of that namespace is, as docs/http.md has it; NOT_FOUND."""

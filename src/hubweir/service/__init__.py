@@ -6,8 +6,8 @@ data_folder.py; where it has several messaging stores, they are served_stores.py
 catalogs are stored_namespaces.py; gateway_start.py starts one namespace, with what a Config.json wants to be in it:
 desired_entities.py, and desired_messaging.py for queues and topics. Namespaces that come and go while it runs are
 served_namespaces.py, and namespace_removal.py ends those that were deleted; running_restores.py brings one of a
-backup.py in, with its captured_files.py. A SIGHUP is running_settings.py, and what
-of it a namespace takes taken_settings.py. part_settings.py says what the settings mean to each part. completions.py
+backup.py in, with its captured_files.py, by the steps of copied_logs.py. A SIGHUP is running_settings.py, and what of
+it a namespace takes taken_settings.py. part_settings.py says what the settings mean to each part. completions.py
 waits for what answers through a callback. Peers come in by listeners.py, see certificate.py, and paste
 client_string.py; people find a portal_on_demand.py. What a scrape of /metrics asks is scrape.py; spans go to a
 collector by trace_export.py. The log is printed by log_output.py, at most so much of a kind as line_limit.py lets

@@ -13,27 +13,23 @@ namespace is there, and the next start tells `records-lost` of its catalog, whic
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from hubweir.env import Env, Files, join_path
+from hubweir.env import Env, Files
 from hubweir.errors import HubweirError, ServiceError, StoreLocked
-from hubweir.limits import MIB
 from hubweir.messaging_store.disk.files import SystemFiles
-from hubweir.messaging_store.disk.layout import LOGS_FOLDER
-from hubweir.messaging_store.disk.moved_log import MovedLog, has_log_files, remove_log_files
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
-from hubweir.messaging_store.segment_engine.writer_epochs import newest_epoch_in
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.host_names import HostNameTaken, divide
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.service.backup import BackedUp
-from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX, StoredLog
-from hubweir.service.stopped_folder import SPARE_BYTES, StoppedFolder, WaitFor, on_disk
+from hubweir.service.copied_logs import CopiedLogs
+from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX
+from hubweir.service.stopped_folder import StoppedFolder, WaitFor, on_disk
 
 
 class NoNamespaceRestore(HubweirError):
@@ -74,29 +70,24 @@ class NamespaceRestore:
             for index in sorted(set(stores.values())):
                 folder.own(index)
             folder.lock_others()
-            places = (*namespace.logs, StoredLog(CATALOG_FOLDER, namespace.catalog_id))
-            for log in places:
-                if has_log_files(self._env.files, log.store, log.log_id):
-                    remove_log_files(self._env.files, log.store, log.log_id)
-            copies = {log: self._copy_of(log) for log in places}
-            self._check_room(folder, stores, copies)
+            logs = CopiedLogs(self._env.files, self._source, namespace)
+            logs.look()
+            envs = {CATALOG_FOLDER: self._env} | {store: folder.envs[index] for store, index in stores.items()}
+            lacking = logs.lacks_room(lambda store: envs[store].files.free_bytes())
+            if lacking:
+                raise NoNamespaceRestore(f"{lacking}: nothing was changed; make room")
             try:
-                for log in namespace.logs:
-                    copies[log].copy(on_bytes)
+                logs.copy(on_bytes)
                 for store, index in stores.items():
-                    self._take_epoch(folder.stores[index], [log for log in namespace.logs if log.store == store])
-                for log in namespace.logs:
-                    copies[log].show()
+                    self._raise_epoch(folder.stores[index], logs.newest_epochs[store])
+                logs.show()
                 copy_captured()
                 self._keep_default(namespace.description, others)
-                catalog = copies[places[-1]]
-                catalog.copy(on_bytes)
-                self._take_epoch(catalogs, places[-1:])
-                catalog.show()
+                logs.copy_catalog(on_bytes)
+                self._raise_epoch(catalogs, logs.newest_epochs[CATALOG_FOLDER])
+                logs.show_catalog()
             except (Exception, KeyboardInterrupt):
-                for log in reversed(places):
-                    with suppress(OSError):  # else the next try does it
-                        remove_log_files(self._env.files, log.store, log.log_id)
+                logs.remove()  # what it leaves, the next try removes
                 raise
 
     # Steps
@@ -119,27 +110,8 @@ class NamespaceRestore:
         except HostNameTaken as taken:
             raise NoNamespaceRestore(f"{self._data}: {taken}") from taken
 
-    def _copy_of(self, log: StoredLog) -> MovedLog:
-        return MovedLog(self._env.files, log.log_id, log.store, log.store, source_files=self._source)
-
-    def _check_room(self, folder: StoppedFolder, stores: dict[str, int], copies: dict[StoredLog, MovedLog]) -> None:
-        """NoNamespaceRestore where a store has too little space left."""
-        needed: defaultdict[str, int] = defaultdict(lambda: SPARE_BYTES)
-        for log, copy in copies.items():
-            needed[log.store] += copy.space_bytes
-        for store, size_bytes in needed.items():
-            env = self._env if store == CATALOG_FOLDER else folder.envs[stores[store]]
-            free = env.files.free_bytes()
-            if size_bytes > free:
-                raise NoNamespaceRestore(
-                    f"{store} has {free / MIB:.0f} MiB free, and the namespace needs {size_bytes / MIB:.0f} there: "
-                    "nothing was changed; make room"
-                )
-
-    def _take_epoch(self, store: MessagingStore, logs: Sequence[StoredLog]) -> None:
-        """Have a store write above the epochs of logs that come into it."""
-        newest = max(newest_epoch_in(self._source, join_path(log.store, LOGS_FOLDER, log.log_id)) for log in logs)
-        self._wait_for(partial(store.epochs.take_epoch_above, newest)).value()
+    def _raise_epoch(self, store: MessagingStore, newest: int) -> None:
+        self._wait_for(partial(store.raise_epoch, newest)).value()
 
     def _keep_default(self, new: NamespaceDescription, others: Sequence[CatalogWriter]) -> None:
         """The namespace that the folder had as its default one stays that."""

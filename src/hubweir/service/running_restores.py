@@ -8,36 +8,31 @@
 
 After a crash: before the end of step 4 the namespace is not there. Logs that were shown may be left, which no catalog
 names and of which a start tells; the same restore again removes them. From then on it is there, and every start serves
-it. What goes wrong before takes back what was done. (Steps on the disk: messaging_store/disk/moved_log.py)
+it. What goes wrong before takes back what was done. (Steps on the disk: copied_logs.py)
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from hubweir.broker.commands.process import Done, RaiseEpoch, Refusal
 from hubweir.drivers.tasks import Tasks
-from hubweir.env import Files, join_path
+from hubweir.env import Files
 from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
 from hubweir.gateway.brokers import Brokers, error_of
 from hubweir.gateway.namespace_management import RestoreState
 from hubweir.gateway.status import ask_in_time
-from hubweir.limits import MIB
 from hubweir.messaging_store.disk.files import SystemFiles
-from hubweir.messaging_store.disk.layout import LOGS_FOLDER
-from hubweir.messaging_store.disk.moved_log import MovedLog, has_log_files, remove_log_files
-from hubweir.messaging_store.segment_engine.writer_epochs import newest_epoch_in
 from hubweir.namespace.resource_path import fold
 from hubweir.service.backup import BackedUp, Backup, NoBackup
-from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX, StoredLog
-from hubweir.service.stopped_folder import SPARE_BYTES
+from hubweir.service.copied_logs import CopiedLogs
+from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX
 
 # A broker takes an epoch in milliseconds; one that stalls is killed for it before this is over.
 EPOCH_S = 30.0
@@ -55,10 +50,8 @@ class TakesIn(Protocol):
     def judge(self, namespace: BackedUp) -> None:
         """ServiceError where it cannot be served beside what is served now."""
 
-    async def take_in(
-        self, namespace: BackedUp, show: Callable[[Callable[[int], Awaitable[None]]], Awaitable[None]]
-    ) -> None:
-        """Judge it again, then `show` it with what has the catalogs' store take an epoch, then serve it."""
+    async def take_in(self, namespace: BackedUp, show: Callable[[], Awaitable[None]]) -> None:
+        """Judge it again, then `show` it in the stores, then serve it."""
 
 
 @dataclass(slots=True)
@@ -67,38 +60,31 @@ class _Restore:
 
     backup: Backup
     namespace: BackedUp
+    logs: CopiedLogs
     size_bytes: int
     copied_bytes: int = 0
     is_shown: bool = False
     is_over: bool = False
     problem: str = ""
-    copies: dict[StoredLog, MovedLog] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return self.namespace.description.name
 
-    @property
-    def catalog(self) -> StoredLog:
-        return StoredLog(CATALOG_FOLDER, self.namespace.catalog_id)
-
-    @property
-    def places(self) -> tuple[StoredLog, ...]:
-        """All of its logs, the catalog last."""
-        return (*self.namespace.logs, self.catalog)
-
 
 class RunningRestores:
     """See the module's text. One at a time; all on the service's loop."""
 
-    def __init__(self, data: str, brokers: Brokers, served: TakesIn) -> None:
-        """data: the data folder."""
+    def __init__(
+        self, data: str, brokers: Brokers, raise_catalog_epoch: Callable[[int], Awaitable[None]], served: TakesIn
+    ) -> None:
+        """data: the data folder. raise_catalog_epoch: has the catalogs' store write above an epoch."""
         self._data = data
         self._files: Files = SystemFiles(data)
         self._brokers = brokers
+        self._raise_catalog_epoch = raise_catalog_epoch
         self._served = served
         self._newest: _Restore | None = None
-        self._is_beginning = False
         self._is_stopping = False
         self._over = asyncio.Event()
         self._over.set()
@@ -113,18 +99,18 @@ class RunningRestores:
 
     async def begin(self, name: str, source: str) -> None:
         """Step 1, and have the others follow. ServiceError: nothing was changed."""
-        if self._is_beginning or not self._over.is_set():
+        if not self._over.is_set():
             raise ServiceError(SERVER_BUSY, "A namespace is being restored; restore another when that is over.")
-        self._is_beginning = True
+        self._over.clear()
         try:
             restore = await asyncio.to_thread(self._find, name, source)
             self._served.judge(restore.namespace)
-        except (NoBackup, OSError) as error:
-            raise ServiceError(ARGUMENT_ERROR, f"{error}.") from None
-        finally:
-            self._is_beginning = False
+        except BaseException as error:
+            self._over.set()
+            if isinstance(error, (NoBackup, OSError)):
+                raise ServiceError(ARGUMENT_ERROR, f"{error}.") from None
+            raise
         self._newest = restore
-        self._over.clear()
         self._tasks.start(self._run(restore), name=restore.name)
 
     def state(self, name: str) -> RestoreState:
@@ -142,7 +128,8 @@ class RunningRestores:
             raise NoBackup(f"'{source[:200]}' is no whole path of a folder on the machine of the service")
         backup = Backup(path)
         namespace = backup.find(name)
-        return _Restore(backup, namespace, backup.size_bytes(namespace))
+        logs = CopiedLogs(self._files, backup.files, namespace)
+        return _Restore(backup, namespace, logs, backup.size_bytes(namespace))
 
     async def _run(self, restore: _Restore) -> None:
         try:
@@ -162,53 +149,31 @@ class RunningRestores:
         """What people are told; what was done is taken back, unless the catalog names it."""
         if restore.is_shown:
             return f"{text} The namespace is in the data folder: the next start of the service serves it."
-        try:
-            await asyncio.to_thread(self._take_back, restore)
-        except OSError as error:
-            return f"{text} What was copied could not be removed ({error}): the same restore again begins with that."
+        left = await asyncio.to_thread(restore.logs.remove)
+        if left is not None:
+            return f"{text} What was copied could not be removed ({left}): the same restore again begins with that."
         return f"{text} Nothing of the namespace is there."
 
     def _copy(self, restore: _Restore) -> None:
-        """Step 2, but for the catalog: until it is copied, nothing of it must be there."""
-        for log in restore.places:
-            if has_log_files(self._files, log.store, log.log_id):
-                remove_log_files(self._files, log.store, log.log_id)
-        source = restore.backup.files
-        restore.copies = {
-            log: MovedLog(self._files, log.log_id, log.store, log.store, source_files=source) for log in restore.places
-        }
-        self._check_room(restore)
-        for log in restore.namespace.logs:
-            restore.copies[log].copy(partial(self._copied, restore))
+        """Step 2."""
+        restore.logs.look()
+        lacking = restore.logs.lacks_room(lambda store: SystemFiles(self._data, space_of=store).free_bytes())
+        if lacking:
+            raise ServiceError(STORE_OFFLINE, f"{lacking}: make room.")
+        restore.logs.copy(partial(self._copied, restore))
 
     def _copied(self, restore: _Restore, count: int) -> None:
         if self._is_stopping:
             raise Stopping("The service stops")
         restore.copied_bytes += count
 
-    def _check_room(self, restore: _Restore) -> None:
-        """ServiceError where a store has too little space left."""
-        needed: defaultdict[str, int] = defaultdict(lambda: SPARE_BYTES)
-        for log, copy in restore.copies.items():
-            needed[log.store] += copy.space_bytes
-        for store, size_bytes in needed.items():
-            free = SystemFiles(self._data, space_of=store).free_bytes()
-            if size_bytes > free:
-                raise ServiceError(
-                    STORE_OFFLINE,
-                    f"{store} has {free / MIB:.0f} MiB free, and the namespace needs {size_bytes / MIB:.0f} there: "
-                    "make room.",
-                )
-
-    async def _show(self, restore: _Restore, raise_epoch: Callable[[int], Awaitable[None]]) -> None:
-        """Steps 3 and 4. raise_epoch: of the catalogs' store."""
-        newest: defaultdict[str, int] = defaultdict(int)
-        for log in restore.places:
-            folder = join_path(log.store, LOGS_FOLDER, log.log_id)
-            newest[log.store] = max(newest[log.store], newest_epoch_in(restore.backup.files, folder))
-        await raise_epoch(newest.pop(CATALOG_FOLDER))
-        for store, epoch in newest.items():
-            await self._raise_epoch(int(store.removeprefix(STORE_PREFIX)), epoch)
+    async def _show(self, restore: _Restore) -> None:
+        """Steps 3 and 4."""
+        for store, newest in restore.logs.newest_epochs.items():
+            if store == CATALOG_FOLDER:
+                await self._raise_catalog_epoch(newest)
+            else:
+                await self._raise_epoch(int(store.removeprefix(STORE_PREFIX)), newest)
         await asyncio.to_thread(self._show_all, restore)
 
     async def _raise_epoch(self, store_index: int, newest: int) -> None:
@@ -220,14 +185,8 @@ class RunningRestores:
         raise ServiceError(STORE_OFFLINE, f"The broker of store {store_index} did not answer within {EPOCH_S:g} s.")
 
     def _show_all(self, restore: _Restore) -> None:
-        for log in restore.namespace.logs:
-            restore.copies[log].show()
+        restore.logs.show()
         restore.backup.copy_captured(Path(self._data), restore.name)
-        catalog = restore.copies[restore.catalog]
-        catalog.copy(partial(self._copied, restore))
-        catalog.show()
+        restore.logs.copy_catalog(partial(self._copied, restore))
+        restore.logs.show_catalog()
         restore.is_shown = True
-
-    def _take_back(self, restore: _Restore) -> None:
-        for log in reversed(restore.places):
-            remove_log_files(self._files, log.store, log.log_id)

@@ -111,7 +111,7 @@ class ServedNamespaces:
         self._turn = asyncio.Lock()
         self._tasks = Tasks("namespaces")
         self._removals: list[NamespaceRemoval] = []  # that are not over
-        self._restores = RunningRestores(settings.data, process.brokers, self)
+        self._restores = RunningRestores(settings.data, process.brokers, stored.raise_epoch, self)
         self.version = 0
         self.followers = CatalogFollowers(env)
 
@@ -229,13 +229,11 @@ class ServedNamespaces:
             text = f"The backup has logs in {min(stores)}, and the service has {len(self._process.brokers)} stores: "
             raise ServiceError(NOT_ALLOWED, f"{text}start it with more (`--stores`), then restore.")
 
-    async def take_in(
-        self, namespace: BackedUp, show: Callable[[Callable[[int], Awaitable[None]]], Awaitable[None]]
-    ) -> None:
+    async def take_in(self, namespace: BackedUp, show: Callable[[], Awaitable[None]]) -> None:
         async with self._turn:
             self.judge(namespace)
             await self._keep_default(namespace.description)
-            await show(self._stored.raise_epoch)
+            await show()
             await self._stored.take_in(namespace.catalog_id, [log.log_id for log in namespace.logs])
             gateway = await self._add(restored_namespace(namespace.description))
         _say_created(gateway)

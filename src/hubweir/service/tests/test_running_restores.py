@@ -36,6 +36,7 @@ from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.service import running_restores
+from hubweir.service.copied_logs import CopiedLogs
 from hubweir.service.namespace_removal import NamespaceRemoval
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
 
@@ -320,7 +321,7 @@ def test_what_a_crash_between_logs_and_catalog_left_is_removed_by_the_same_resto
     """Logs that no catalog names keep a service from making namespaces, as a lost catalog would."""
     data = tmp_path / "data"
     with running_namespace(data=str(data)) as running, monkeypatch.context() as planted:
-        planted.setattr(running_restores.RunningRestores, "_take_back", lambda *_: None)
+        planted.setattr(CopiedLogs, "remove", lambda _: None)
         planted.setattr(running_restores.Backup, "copy_captured", partial(_raises, "the power was cut"))
         assert "the power was cut" in restored(running, backup)
     with running_namespace(data=str(data)) as running:
