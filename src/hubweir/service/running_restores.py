@@ -103,12 +103,9 @@ class RunningRestores:
             raise ServiceError(SERVER_BUSY, "A namespace is being restored; restore another when that is over.")
         self._over.clear()
         try:
-            restore = await asyncio.to_thread(self._find, name, source)
-            self._served.judge(restore.namespace)
-        except BaseException as error:
+            restore = await self._judged(name, source)
+        except BaseException:
             self._over.set()
-            if isinstance(error, (NoBackup, OSError)):
-                raise ServiceError(ARGUMENT_ERROR, f"{error}.") from None
             raise
         self._newest = restore
         self._tasks.start(self._run(restore), name=restore.name)
@@ -121,6 +118,15 @@ class RunningRestores:
         return RestoreState(newest.copied_bytes, newest.size_bytes, newest.is_over, newest.problem)
 
     # Steps
+
+    async def _judged(self, name: str, source: str) -> _Restore:
+        """Step 1. ARGUMENT_ERROR for what is no backup, one of another format, and one whose catalog is damaged."""
+        try:
+            restore = await asyncio.to_thread(self._find, name, source)
+        except (HubweirError, OSError) as error:
+            raise ServiceError(ARGUMENT_ERROR, f"{error}.") from None
+        self._served.judge(restore.namespace)
+        return restore
 
     def _find(self, name: str, source: str) -> _Restore:
         path = Path(source)

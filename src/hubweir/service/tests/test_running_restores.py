@@ -5,6 +5,7 @@ Long because each promise of docs/namespace.md about it has its test here, on a 
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -195,6 +196,19 @@ def test_what_cannot_be_restored_is_refused_at_once(
         assert (found.http, said in text) == (condition.http, True), text
         assert files_of(data) == before and names(running) == ["hubweir"]
         assert refusal(lambda: administration(running).restore_state(name))[0].http == NOT_FOUND.http
+
+
+@pytest.mark.parametrize(("line", "said"), [("hubweir data 9", "this version reads"), ("junk", "this version reads")])
+def test_a_backup_of_another_format_is_refused_as_what_was_asked_and_the_next_one_is_taken(
+    backup: Path, tmp_path: Path, line: str, said: str
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(backup, other)
+    (other / "FORMAT").write_text(f"{line}\n")
+    with running_namespace(data=str(tmp_path / "data")) as running:
+        found, text = refusal(lambda: administration(running).restore_namespace("two", str(other)))
+        assert (found.http, said in text, str(other) in text) == (ARGUMENT_ERROR.http, True, True), text
+        assert restored(running, backup) == ""
 
 
 def test_logs_that_are_served_under_another_name_and_stores_that_are_not_there_are_refused(tmp_path: Path) -> None:
