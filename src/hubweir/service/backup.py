@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -79,10 +79,10 @@ class Backup:
             for log in places
         )
 
-    def copy_captured(self, data: Path, namespace: str) -> None:
-        """Copy the captured files of a namespace to another data folder, durably; what is there stays as it is."""
+    def copy_captured(self, data: Path, namespace: str, before_each: Callable[[], None] = lambda: None) -> None:
+        """Copy the captured files of a namespace to another data folder; see captured_files.copy_captured."""
         catalogs = ((catalog.namespace, catalog) for _, catalog in self._catalogs())
-        copy_captured(self.path, data, captured_paths(catalogs, namespace))
+        copy_captured(self.path, data, captured_paths(catalogs, namespace), before_each)
 
     def _catalogs(self) -> Iterator[tuple[str, Catalog]]:
         """The catalogs of all namespaces that a start would serve."""

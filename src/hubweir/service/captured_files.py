@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from hubweir.namespace.catalog import Catalog
@@ -49,9 +49,15 @@ def captured_files(data: Path, paths: re.Pattern[str] | None) -> Iterator[Path]:
                 yield path.relative_to(data)
 
 
-def copy_captured(source: Path, data: Path, paths: re.Pattern[str]) -> None:
-    """Copy captured files to another data folder, durably; what is there stays as it is. Blocking; raises OSError."""
+def copy_captured(
+    source: Path, data: Path, paths: re.Pattern[str], before_each: Callable[[], None] = lambda: None
+) -> None:
+    """Copy captured files to another data folder, durably; what is there stays as it is. Blocking; raises OSError.
+
+    before_each: called before every file; what it raises ends the copy.
+    """
     for path in captured_files(source, paths):
+        before_each()
         if not (data / path).exists():
             copy_file(source / path, data / path)
             sync_path((data / path).parent)

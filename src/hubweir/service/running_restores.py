@@ -1,9 +1,9 @@
 """Namespaces of backups come into the data folder of a service that runs, in the process that keeps the catalogs.
 
     1. the namespace is looked for in the backup, and judged: whoever asks hears a refusal at once
-    2. what an interrupted restore left is removed, and all logs are copied unseen, in a thread
+    2. what an interrupted restore left is removed, and all logs are copied unseen, then captured files, in a thread
     3. no other namespace is made meanwhile: it is judged again, and every store takes an epoch above those of its logs
-    4. the logs are shown, captured files are copied, the catalog is copied and shown with one rename
+    4. the logs are shown, the catalog is copied and shown with one rename
     5. the namespace is served as one that was just made (served_namespaces.py)
 
 After a crash: before the end of step 4 the namespace is not there. Logs that were shown may be left, which no catalog
@@ -167,11 +167,15 @@ class RunningRestores:
         if lacking:
             raise ServiceError(STORE_OFFLINE, f"{lacking}: make room.")
         restore.logs.copy(partial(self._copied, restore))
+        restore.backup.copy_captured(Path(self._data), restore.name, self._go_on)
 
     def _copied(self, restore: _Restore, count: int) -> None:
+        self._go_on()
+        restore.copied_bytes += count
+
+    def _go_on(self) -> None:
         if self._is_stopping:
             raise Stopping("The service stops")
-        restore.copied_bytes += count
 
     async def _show(self, restore: _Restore) -> None:
         """Steps 3 and 4."""
@@ -192,7 +196,6 @@ class RunningRestores:
 
     def _show_all(self, restore: _Restore) -> None:
         restore.logs.show()
-        restore.backup.copy_captured(Path(self._data), restore.name)
         restore.logs.copy_catalog(partial(self._copied, restore))
         restore.logs.show_catalog()
         restore.is_shown = True

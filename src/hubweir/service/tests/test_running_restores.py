@@ -36,7 +36,7 @@ from hubweir.messaging_store.disk.moved_log import MovedLog
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.queue_description import QueueDescription
-from hubweir.service import running_restores
+from hubweir.service import captured_files, running_restores
 from hubweir.service.copied_logs import CopiedLogs
 from hubweir.service.namespace_removal import NamespaceRemoval
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
@@ -286,6 +286,34 @@ def test_a_copy_ends_when_the_service_stops_and_leaves_nothing(
     assert files_of(data) == before
 
 
+def test_captured_files_end_with_a_stop_too_and_keep_no_namespace_from_being_made(
+    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, began, copied = tmp_path / "data", threading.Event(), list[Path]()
+
+    def copies_later(source: Path, target: Path) -> None:
+        began.set()
+        time.sleep(0.5)
+        copied.append(target)
+
+    more = tmp_path / "more"
+    shutil.copytree(backup, more)
+    for number in range(20):
+        path = more / "capture" / "files" / "two.x" / "orders" / "1" / "2026/11" / f"{number:02}" / "08/00/00.avro"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"captured")
+    with running_namespace(data=str(data)) as running:
+        monkeypatch.setattr(captured_files, "copy_file", copies_later)
+        monkeypatch.setattr(captured_files, "sync_path", lambda path: None)
+        administration(running).restore_namespace("two", str(more))
+        assert began.wait(WAIT_S)
+        administration(running).create_namespace("meanwhile")
+        assert not administration(running).restore_state("two")["is_over"]
+        before = time.monotonic()
+    assert time.monotonic() - before < running_restores.STOP_S and 0 < len(copied) < 21
+    assert not any(name.endswith(UNFINISHED_SUFFIX) for name in files_of(data))
+
+
 def test_a_name_that_was_taken_during_the_copy_is_refused_behind_it(
     backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,7 +364,7 @@ def test_what_a_crash_between_logs_and_catalog_left_is_removed_by_the_same_resto
     data = tmp_path / "data"
     with running_namespace(data=str(data)) as running, monkeypatch.context() as planted:
         planted.setattr(CopiedLogs, "remove", lambda _: None)
-        planted.setattr(running_restores.Backup, "copy_captured", partial(_raises, "the power was cut"))
+        planted.setattr(CopiedLogs, "copy_catalog", partial(_raises, "the power was cut"))
         assert "the power was cut" in restored(running, backup)
     with running_namespace(data=str(data)) as running:
         [alarm] = administration(running).status()["alarms"]

@@ -1,0 +1,59 @@
+"""The steps of a restore by themselves; whole restores are tests of both ways that take them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hubweir.messaging_store.disk.moved_log import remove_log_files
+from hubweir.service import copied_logs
+from hubweir.service.copied_logs import CopiedLogs
+from hubweir.service.tests.restore_world import RestoreWorld
+
+
+@pytest.fixture
+def world() -> RestoreWorld:
+    return RestoreWorld()
+
+
+def logs_of(world: RestoreWorld) -> CopiedLogs:
+    logs = CopiedLogs(world.home.env.files, world.backup.env.files, world.two)
+    logs.look()
+    return logs
+
+
+def test_the_newest_epoch_is_told_of_each_store_and_is_that_of_its_newest_log(world: RestoreWorld) -> None:
+    before, later = logs_of(world).newest_epochs, world.two.logs[0]
+    assert set(before) == {"catalog", *(log.store for log in world.two.logs)} and min(before.values()) > 0
+    world.backup.take_epochs(3, later.store)
+    world.backup.append(later, b"later")
+    after = logs_of(world).newest_epochs
+    assert after[later.store] >= before[later.store] + 3
+    assert {store for store in before if after[store] != before[store]} == {later.store}
+
+
+def test_the_store_that_has_too_little_room_is_named(world: RestoreWorld) -> None:
+    logs, full = logs_of(world), world.two.logs[-1].store
+    assert logs.lacks_room(lambda store: 1 << 40) == ""
+    lacking = logs.lacks_room(lambda store: 0 if store == full else 1 << 40)
+    assert lacking.startswith(f"{full} has 0 MiB free, and the namespace needs ")
+
+
+def test_one_log_that_cannot_be_removed_keeps_no_other_from_being_removed(
+    world: RestoreWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = world.home.logs()
+    logs = logs_of(world)
+    logs.copy(lambda count: None)
+    logs.show()
+    first = world.two.logs[0].log_id
+
+    def stuck(files: object, store: str, log_id: str) -> None:
+        if log_id == first:
+            raise OSError("the disk is away")
+        remove_log_files(files, store, log_id)  # type: ignore[arg-type]  # files of the world
+
+    with monkeypatch.context() as planted:
+        planted.setattr(copied_logs, "remove_log_files", stuck)
+        assert str(logs.remove()) == "the disk is away"
+    assert [name for name in world.home.logs() if name not in before] == [f"{world.two.logs[0].store}/{first}"]
+    assert logs.remove() is None and world.home.logs() == before
