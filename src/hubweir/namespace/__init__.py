@@ -9,10 +9,10 @@ the writer travels as change_forms.py.
 Kinds of entities are listed in kinds.py. What may be set on an event hub is event_hub_description.py with
 capture_description.py, how it changes event_hub_changes.py. queue_description.py, topic_description.py and
 subscription_description.py are made of messaging_description.py, delivery_settings.py and storage_settings.py, and
-change by messaging_changes.py; a subscription's rule is subscription_rule.py, and all of one subscription's
-subscription_rules.py. availability.py says whether an entity takes and gives anything now. namespace_description.py is
-the namespace itself; rule_description.py and rule_changes.py are authorization rules on both, with rights.py and
-secret.py.
+change by messaging_changes.py; asked_settings.py keeps two changes at once from undoing each other. A subscription's
+rule is subscription_rule.py, and all of one subscription's subscription_rules.py. availability.py says whether an
+entity takes and gives anything now. namespace_description.py is the namespace itself; rule_description.py and
+rule_changes.py are authorization rules on both, with rights.py and secret.py.
 
 names.py says which names are legal, address.py what an address on the wire names, host_names.py which hosts lead to a
 namespace, tiers.py and messaging_tier.py which quotas hold. iso_duration.py has lengths of time as they are written,

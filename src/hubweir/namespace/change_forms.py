@@ -73,6 +73,7 @@ class _RestorePublisher(msgspec.Struct, tag="restore-publisher"):
 
 class _ReplaceSettings(msgspec.Struct, tag="replace-settings"):
     wanted: Description
+    seen: Description | None = None
     rules: Rules | None = None
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace as replace_fields
 from msgspec.structs import replace
 
 from hubweir.errors import ARGUMENT_ERROR, ENTITY_EXISTS, NOT_ALLOWED, RESOURCE_LIMIT, ServiceError
+from hubweir.namespace.asked_settings import asked_settings
 from hubweir.namespace.capture_description import check_capture, check_destination_is_served
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.entity import check_user_metadata
@@ -19,8 +20,6 @@ from hubweir.namespace.names import DEFAULT_GROUP, check_group_name, check_publi
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_description import Rules, check_rules
 
-# What set_settings gives a hub, but for its rules.
-_SETTINGS = ("partition_count", "retention_ms", "durability", "availability", "user_metadata", "capture")
 # A description is read whole by everyone who follows the catalog: this many names of 128 characters are 128 KB.
 REVOKED_PUBLISHERS_LIMIT = 1_000
 
@@ -35,12 +34,9 @@ def set_settings(
 ) -> EventHubDescription:
     """The hub with the settings of wanted; groups, rules and publishers stay, and so does capture when wanted has none.
 
-    seen: the hub that wanted was made from. What is the same in both nobody asked for, so it stays as the hub has it
-    by now. None: all of wanted is asked for. Another partition_count is refused.
+    seen: see asked_settings. Another partition_count is refused.
     """
-    if seen is not None:
-        asked = {name: getattr(wanted, name) for name in _SETTINGS if getattr(wanted, name) != getattr(seen, name)}
-        wanted = replace(hub, **asked)
+    wanted = asked_settings(hub, wanted, seen)
     if wanted.partition_count != hub.partition_count:
         raise ServiceError(
             ARGUMENT_ERROR,

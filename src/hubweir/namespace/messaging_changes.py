@@ -1,4 +1,4 @@
-"""Changes of a queue, a topic or a subscription: a new description as a whole, as the service has it.
+"""Changes of a queue, a topic or a subscription: a new description as a whole, as the service has it, or what is asked.
 
 Nothing is written here: the catalog's writer calls a change when its turn comes, with what is known at that moment.
 """
@@ -11,6 +11,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
+from hubweir.namespace.asked_settings import asked_settings
 from hubweir.namespace.change_context import ChangeContext
 from hubweir.namespace.messaging_description import MessagingDescription, delivery_of, storage_of
 from hubweir.namespace.queue_description import QueueDescription
@@ -20,11 +21,14 @@ from hubweir.namespace.topic_description import TopicDescription
 M = TypeVar("M", bound=MessagingDescription)
 
 
-def replace_settings(known: M, context: ChangeContext, wanted: M, *, rules: Rules | None = None) -> M:
+def replace_settings(
+    known: M, context: ChangeContext, wanted: M, *, seen: M | None = None, rules: Rules | None = None
+) -> M:
     """The entity with all settings of wanted; authorization rules stay unless rules has others.
 
-    What only a new entity may be given is refused when it differs. Raises ServiceError.
+    seen: see asked_settings. What only a new entity may be given is refused when it differs. Raises ServiceError.
     """
+    wanted = asked_settings(known, wanted, seen)
     kind = known.kind.noun.capitalize()
     old, new = storage_of(known), storage_of(wanted)
     _check_unchanged(kind, "RequiresSession", delivery_of(known).requires_session, delivery_of(wanted).requires_session)

@@ -68,9 +68,11 @@ CHANGES: list[tuple[Any, EntityDescription]] = [
     (partial(restore_publisher, publisher="eve"), HUB),
     (partial(replace_settings, wanted=QueueDescription("orders", user_metadata="x")), QUEUE),
     (partial(replace_settings, wanted=QueueDescription("orders"), rules=(RULE,)), QUEUE),
+    (partial(replace_settings, wanted=QueueDescription("orders", user_metadata="x"), seen=QueueDescription("orders")),
+     QUEUE),
     (partial(replace_settings, wanted=TopicDescription("news", user_metadata="x")), TOPIC),
     (partial(replace_settings, wanted=SubscriptionDescription(SUBSCRIPTION.name, user_metadata="x")), SUBSCRIPTION),
-]
+]  # fmt: skip
 LEVEL_CHANGES = [
     partial(RuleLevel.create, rule=AuthorizationRuleDescription("more", Rights.ALL, Secret("k"), Secret(""))),
     partial(RuleLevel.change, name="sender", rights=Rights.ALL),
