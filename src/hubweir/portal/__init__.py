@@ -8,11 +8,11 @@ gateway alone, by the same keeper and the same commands as the other doors.
 
 Pages: namespace_overview.py, entity_lists.py, entity_pages.py; what changes entities is creation.py, settings_pages.py,
 deletion.py and consumer_group_pages.py; forwarding_rights.py says who may have one forward. What may be set is
-event_hub_settings.py and messaging_settings.py, made of form_fields.py. Capacity and rights are scale_pages.py,
-capture_pages.py and access_pages.py; connect_pages.py and client_strings.py say what programs paste, alarm_pages.py
-what is wrong, namespace_list.py which namespaces there are. navigation.py says where rights let a person go, paths.py
-what pages are called, notices.py what was done before, paging.py how long lists come. quantities.py and rule_words.py
-are people's words for numbers and rules.
+event_hub_settings.py and messaging_settings.py, made of form_fields.py; entered_values.py tells what was touched.
+Capacity and rights are scale_pages.py, capture_pages.py and access_pages.py; connect_pages.py and client_strings.py say
+what programs paste, alarm_pages.py what is wrong, namespace_list.py which namespaces there are. navigation.py says
+where rights let a person go, paths.py what pages are called, notices.py what was done before, paging.py how long lists
+come. quantities.py and rule_words.py are people's words for numbers and rules.
 
 What entities hold: event_explorer.py on event_peek.py, message_explorer.py on message_peek.py and message_receive.py,
 shown by shown_page.py on shown_message.py, given as files by downloads.py, within the memory that held_room.py counts;

@@ -14,6 +14,7 @@ from hubweir.gateway.http.exchange import Response
 from hubweir.namespace.capture_description import CaptureDescription, CaptureDestination
 from hubweir.namespace.event_hub_changes import set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
+from hubweir.portal.entered_values import entered_values
 from hubweir.portal.form import Form
 from hubweir.portal.form_fields import FieldEntry, SettingField, choice, flag, flag_value, number
 from hubweir.portal.paging import page_of
@@ -60,8 +61,9 @@ async def capture(visit: Visit) -> Response:
 async def change_capture(visit: Visit) -> Response:
     """Set what was entered; what stays the same is set again, so that a capture that waits tries at once."""
     hub = visit.entity(EventHubDescription)
+    entered = entered_values(visit.form, _values(_known(hub)))
     try:
-        wanted = msgspec.structs.replace(hub.description, capture=_read(visit.form, _known(hub)))
+        wanted = msgspec.structs.replace(hub.description, capture=_read(entered, _known(hub)))
         change = partial(set_settings, wanted=wanted, seen=hub.description)
         await visit.ask(partial(visit.gateway.keeper.change, hub.name, EventHubDescription, change))
     except ServiceError as refusal:
@@ -107,17 +109,16 @@ def _read(form: Form, known: CaptureDescription) -> CaptureDescription:
 
 async def _show(visit: Visit, problem: ServiceError | None) -> Response:
     hub = visit.entity(EventHubDescription)
+    seen = _values(_known(hub))
     page = page_of(visit.query, hub.description.partition_ids, PARTITION_ROWS)
     rows = await asyncio.gather(*(_row(visit, hub.name, partition_id) for partition_id in page.items))
-    values = _values(_known(hub))
-    if problem is not None:
-        values = {name: visit.form.get(name, "") for name in values}
     return visit.show_form(
         "capture.html",
         problem,
         entity=hub,
         fields=FIELDS,
-        values=values,
+        values=seen if problem is None else entered_values(visit.form, seen),
+        seen=seen,
         page=page,
         rows=rows,
         is_on=_known(hub).enabled,

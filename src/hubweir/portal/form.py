@@ -27,15 +27,16 @@ async def read_form(request: Request, budget: ProcessBudget, limit: int = FORM_B
         data = await request.body(limit, "The form")
     finally:
         room.give_back()
-    return _fields(data)
+    return form_fields(data)
 
 
 def read_query(request: Request) -> Form:
     """The fields of a request's query. ServiceError ARGUMENT_ERROR as read_form."""
-    return _fields(request.query.encode("latin-1"))
+    return form_fields(request.query.encode("latin-1"))
 
 
-def _fields(data: bytes) -> Form:
+def form_fields(data: bytes) -> Form:
+    """The fields of a text in the form's encoding. ServiceError ARGUMENT_ERROR as read_form."""
     try:
         pairs = parse_qsl(
             data.decode("ascii"), keep_blank_values=True, max_num_fields=FIELD_COUNT, errors="strict", encoding="utf-8"

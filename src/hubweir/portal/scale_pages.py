@@ -10,6 +10,7 @@ from functools import partial
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.http.exchange import Response
 from hubweir.namespace.event_hub_description import EventHubDescription
+from hubweir.portal.entered_values import entered_values
 from hubweir.portal.form_fields import flag, flag_value, number
 from hubweir.portal.visit import Visit
 from hubweir.throughput_unit.throughput_unit import capacity_of
@@ -30,15 +31,21 @@ async def usage_now(visit: Visit) -> Response:
 
 async def change_scale(visit: Visit) -> Response:
     """Hold what was entered; with auto-inflate off its maximum means nothing."""
+    entered = entered_values(visit.form, _values(visit))
     try:
-        held = number(visit.form, "units", "Throughput units")
-        maximum = number(visit.form, "maximum", "The maximum") if flag(visit.form, "inflates") else 0
-        if flag(visit.form, "inflates") and not maximum:
+        held = number(entered, "units", "Throughput units")
+        maximum = number(entered, "maximum", "The maximum") if flag(entered, "inflates") else 0
+        if flag(entered, "inflates") and not maximum:
             raise ServiceError(ARGUMENT_ERROR, "Auto-inflate needs a maximum of throughput units above 0.")
         await visit.ask(partial(visit.gateway.units.change, held=held, maximum=maximum))
     except ServiceError as refusal:
         return await _show(visit, refusal)
     return visit.go("scale", notice="scaled")
+
+
+def _values(visit: Visit) -> dict[str, str]:
+    units = visit.gateway.namespace.description.units
+    return {"units": str(units.held), "inflates": flag_value(units.maximum > 0), "maximum": str(units.maximum or "")}
 
 
 async def _hours(visit: Visit) -> list[HourUsage]:
@@ -49,15 +56,13 @@ async def _hours(visit: Visit) -> list[HourUsage]:
 
 async def _show(visit: Visit, problem: ServiceError | None) -> Response:
     namespace = visit.gateway.namespace
-    units = namespace.description.units
-    values = {"units": str(units.held), "inflates": flag_value(units.maximum > 0), "maximum": str(units.maximum or "")}
-    if problem is not None:
-        values = {name: visit.form.get(name, "") for name in values}
+    units, seen = namespace.description.units, _values(visit)
     hours = await _hours(visit)
     return visit.show_form(
         "scale.html",
         problem,
-        values=values,
+        values=seen if problem is None else entered_values(visit.form, seen),
+        seen=seen,
         units=units,
         capacity=capacity_of(units.held) if units.held else None,
         warning=visit.gateway.units.warning,

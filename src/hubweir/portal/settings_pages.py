@@ -12,6 +12,7 @@ from hubweir.namespace.event_hub_changes import set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.messaging_changes import replace_settings
 from hubweir.namespace.messaging_description import MessagingDescription
+from hubweir.portal.entered_values import entered_values
 from hubweir.portal.event_hub_settings import event_hub_fields, event_hub_values, read_event_hub
 from hubweir.portal.form import Form
 from hubweir.portal.form_fields import SettingField
@@ -28,23 +29,25 @@ async def settings(visit: Visit) -> Response:
 async def change_settings(visit: Visit) -> Response:
     """Save what was entered; what cannot be is told beside the form."""
     entity = visit.any_entity()
+    fixed = [field.name for field in _fields(visit, entity) if field.is_fixed]
+    entered = entered_values(visit.form, _values(entity), fixed=fixed)
     try:
-        await _change(visit, entity)
+        await _change(visit, entity, entered)
     except ServiceError as refusal:
-        return _show(visit, entity, {**_values(entity), **_without_flags(visit, entity)}, refusal)
+        return _show(visit, entity, entered, refusal)
     return visit.go("entity", entity.name, notice="changed")
 
 
-async def _change(visit: Visit, entity: AnyEntity) -> None:
+async def _change(visit: Visit, entity: AnyEntity, entered: Form) -> None:
     gateway, description = visit.gateway, entity.description
     if isinstance(description, EventHubDescription):
-        hub = read_event_hub(visit.form, description, is_new=False)
-        change = partial(set_settings, wanted=hub, rules=None)
+        hub = read_event_hub(entered, description, is_new=False)
+        change = partial(set_settings, wanted=hub, seen=description)
         await visit.ask(partial(gateway.keeper.change, entity.name, EventHubDescription, change))
     elif isinstance(description, MessagingDescription):
-        wanted = read_messaging(visit.form, description, gateway.namespace.profile.messaging, is_new=False)
+        wanted = read_messaging(entered, description, gateway.namespace.profile.messaging, is_new=False)
         check_may_forward(visit, wanted)
-        replaced = partial(replace_settings, wanted=wanted)
+        replaced = partial(replace_settings, wanted=wanted, seen=description)
         await visit.ask(partial(gateway.keeper.change, entity.name, type(description), replaced))
 
 
@@ -64,12 +67,6 @@ def _fields(visit: Visit, entity: AnyEntity) -> Sequence[SettingField]:
     return messaging_fields(messaging.description, visit.gateway.namespace.profile.messaging)
 
 
-def _without_flags(visit: Visit, entity: AnyEntity) -> Form:
-    """What was entered; a box that is not ticked is not sent, and says so all the same."""
-    fields = [field for field in _fields(visit, entity) if not field.is_fixed]
-    return {field.name: visit.form.get(field.name, "") for field in fields}
-
-
 def _show(visit: Visit, entity: AnyEntity, values: Form, problem: ServiceError | None = None) -> Response:
     return visit.show_form(
         "settings.html",
@@ -77,4 +74,5 @@ def _show(visit: Visit, entity: AnyEntity, values: Form, problem: ServiceError |
         entity=entity,
         fields=_fields(visit, entity),
         values=values,
+        seen=_values(entity),
     )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from html import unescape
+from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlencode
 
@@ -139,6 +140,43 @@ def signed_in(world: World, rule: str = ROOT, key: str = KEY, **fields: str) -> 
     browser = Browser(world)
     browser.follow(browser.sign_in(key, rule, **fields))
     return browser
+
+
+def fields_of(answer: Answer) -> dict[str, str]:
+    """What a browser sends of a page's form when nobody touches it, but for the nonce."""
+    form = _FormReader()
+    form.feed(answer.text)
+    form.close()
+    return form.fields
+
+
+class _FormReader(HTMLParser):
+    """All fields of a page, by the rules of HTML for what is sent: a box only with its tick."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fields: dict[str, str] = {}
+        self._select = self._text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        name, value = given.get("name") or "", given.get("value") or ""
+        if tag == "input" and name != "csrf" and (given.get("type") != "checkbox" or "checked" in given):
+            self.fields[name] = value
+        elif tag == "select":
+            self._select = name
+        elif tag == "option" and (self._select not in self.fields or "selected" in given):
+            self.fields[self._select] = value
+        elif tag == "textarea":
+            self._text, self.fields[name] = name, ""
+
+    def handle_data(self, data: str) -> None:
+        if self._text:
+            self.fields[self._text] += data.replace("\n", "\r\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":
+            self._text = ""
 
 
 def text_of(answer: Answer) -> str:
