@@ -32,7 +32,7 @@ from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.names import DEFAULT_GROUP
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.resource_path import fold
-from hubweir.namespace.rule_description import AuthorizationRuleDescription
+from hubweir.namespace.rule_description import AuthorizationRuleDescription, Rules
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.subscription_description import SubscriptionDescription, subscription_path
 from hubweir.namespace.topic_description import TopicDescription
@@ -118,7 +118,7 @@ async def _make_hub(gateway: Gateway, hub: HubConfig, problems: Problems) -> Non
         problems.add(Problem(Severity.ERROR, Kind.CONTRADICTION, place, text, str(hub.partition_count), allowed))
     changed = _with(replace(known, retention_ms=hub.retention_ms or known.retention_ms), hub)
     if changed != known:
-        change = partial(set_settings, wanted=changed)
+        change = partial(set_settings, wanted=changed, seen=known)
         await answer_of(partial(gateway.keeper.change, hub.name, EventHubDescription, change))
     for group in hub.consumer_groups:
         if known.find_group(group) is None:
@@ -137,19 +137,28 @@ def _with(known: EventHubDescription, hub: HubConfig) -> EventHubDescription:
 
 async def _make_rule(gateway: Gateway, hub: str | None, rule: AuthorizationRuleConfig) -> None:
     """The rule as the file says; keys that it leaves out stay, or are drawn for a new rule."""
-    rules = gateway.rules.rules(hub)
-    known = next((each for each in rules if fold(each.name) == fold(rule.name)), None)
 
     def key(given: Secret | None, old: Secret | None) -> Secret:
         if given is not None or old is not None:
             return given or old or Secret("")
         return gateway.rules.new_key()
 
-    primary = key(rule.primary, None if known is None else known.primary)
-    secondary = key(rule.secondary, None if known is None else known.secondary)
-    wanted = AuthorizationRuleDescription(rule.name, rule.rights, primary, secondary)
-    if known is None or not _is_same(known, wanted):
-        await answer_of(partial(gateway.keeper.change_rules, hub, lambda level: level.set(wanted)))
+    def wanted(known: AuthorizationRuleDescription | None) -> AuthorizationRuleDescription:
+        primary = key(rule.primary, None if known is None else known.primary)
+        secondary = key(rule.secondary, None if known is None else known.secondary)
+        return AuthorizationRuleDescription(rule.name, rule.rights, primary, secondary)
+
+    known = _find(gateway.rules.rules(hub), rule.name)
+    if known is None or not _is_same(known, wanted(known)):
+        # The rule as it is when the catalog's turn comes: a key that is renewed meanwhile stays renewed.
+        change = partial(
+            gateway.keeper.change_rules, hub, lambda level: level.set(wanted(_find(level.rules, rule.name)))
+        )
+        await answer_of(change)
+
+
+def _find(rules: Rules, name: str) -> AuthorizationRuleDescription | None:
+    return next((each for each in rules if fold(each.name) == fold(name)), None)
 
 
 def _is_same(known: AuthorizationRuleDescription, wanted: AuthorizationRuleDescription) -> bool:

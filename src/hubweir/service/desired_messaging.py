@@ -82,5 +82,5 @@ async def _make(gateway: Gateway, new: M, properties: MessagingProperties) -> No
     if gateway.namespace.profile.messaging.is_premium:
         changed = partitioned_as(there.description, changed)  # as when it was made, the tier decides
     if changed != there.description:
-        change = partial(replace_settings, wanted=changed)
+        change = partial(replace_settings, wanted=changed, seen=there.description)
         await answer_of(partial(gateway.keeper.change, new.name, kind, change))

@@ -19,7 +19,8 @@ from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.http.exchange import answer_of
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.namespace.rights import Rights
-from hubweir.namespace.rule_description import AuthorizationRuleDescription
+from hubweir.namespace.rule_changes import RuleLevel
+from hubweir.namespace.rule_description import AuthorizationRuleDescription, Rules
 from hubweir.namespace.secret import Secret
 from hubweir.service.desired_entities import make_entities
 
@@ -75,11 +76,14 @@ async def _change_key(gateway: Gateway, wanted: NamespaceSettings, of: str) -> l
     primary = "" if known is None else known.primary.reveal()
     if wanted.is_made_running or hmac.compare_digest(primary.encode(), wanted.key.encode()):
         return []
-    secondary = Secret("") if known is None else known.secondary
-    rule = AuthorizationRuleDescription(ROOT_RULE, Rights.ALL, Secret(wanted.key), secondary)
+
+    def with_key(level: RuleLevel) -> Rules:
+        secondary = next((rule.secondary for rule in level.rules if rule.name == ROOT_RULE), Secret(""))
+        return level.set(AuthorizationRuleDescription(ROOT_RULE, Rights.ALL, Secret(wanted.key), secondary))
+
     what = f"the primary key of its rule {ROOT_RULE}"
     try:
-        await answer_of(partial(gateway.keeper.change_rules, None, lambda level: level.set(rule)))
+        await answer_of(partial(gateway.keeper.change_rules, None, with_key))
     except ServiceError as refusal:
         return [SettingOutcome(of, f"{what} stays as it was: {refusal.text}", is_wrong=True)]
     return [SettingOutcome(of, f"{what} became the one that is said; what the one before signed ends now")]
