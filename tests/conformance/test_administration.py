@@ -115,6 +115,19 @@ def test_a_queue_s_life(client: ServiceBusAdministrationClient) -> None:
         client.delete_queue("Orders")
 
 
+@pytest.mark.sb(139)
+def test_of_two_updates_from_one_look_the_later_one_holds_as_a_whole(client: ServiceBusAdministrationClient) -> None:
+    """The client's condition is `If-Match: *`, which holds whatever is there: the service's rule."""
+    client.create_queue("Orders", max_delivery_count=7)
+    hers, his = client.get_queue("Orders"), client.get_queue("Orders")
+    hers.user_metadata = "hers"
+    his.max_delivery_count = 9
+    client.update_queue(hers)
+    client.update_queue(his)
+    left = client.get_queue("Orders")
+    assert (left.max_delivery_count, left.user_metadata or "") == (9, "")
+
+
 @pytest.mark.sb(137, 139, 175)
 def test_a_topic_s_and_a_subscription_s_life(client: ServiceBusAdministrationClient) -> None:
     topic = client.create_topic("News", support_ordering=False, default_message_time_to_live=timedelta(hours=6))
