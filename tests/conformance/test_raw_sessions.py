@@ -11,11 +11,12 @@ import pytest
 from hubweir.amqp.messaging.message import DataBody, Message, Properties, ValueBody, decode_message
 from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.amqp.messaging.terminus import Source
-from hubweir.amqp.transport.performatives import Attach, Detach
+from hubweir.amqp.transport.performatives import Attach, Detach, Flow
 from hubweir.amqp.types.format_codes import AmqpType
 from hubweir.amqp.types.values import Array, Described, Long, Symbol, UInt, ULong
 from hubweir.testing.frames import frame
 from tests.conformance.conftest import Doors
+from tests.conformance.ordinary_pace import OrdinaryPace
 from tests.conformance.raw_client import RawClient
 from tests.conformance.test_raw_queues import LOCK, annotations, delivery, message, refusal, send
 from tests.conformance.test_raw_queues import client as client  # a fixture
@@ -117,6 +118,29 @@ def test_the_end_of_a_session_s_lock_detaches_and_counts_what_was_delivered(
         said = client.request(f"{queue}/$management", lost).application_properties or {}
         assert said["statusCode"] == 410
         assert said["errorCondition"] == "com.microsoft:session-lock-lost"
+
+
+@pytest.mark.sb(77)
+def test_who_waits_for_a_session_in_vain_is_refused_at_the_time_that_was_asked_for(
+    client: RawClient, doors: Doors, make_queue: Make
+) -> None:
+    queue = make_queue(requires_session=True)
+    with doors.raw() as other:
+        handle = other.trusted().receiver(make_queue(), **LOCK)
+
+        def exchange_flows() -> None:
+            other.grant(handle, 0, echo=True)
+            other.expect(Flow)
+
+        for asked_ms in (0, 700, 2_000):
+            properties = {Symbol("com.microsoft:timeout"): UInt(asked_ms)}
+            source = Source(address=queue, filter={SESSION_FILTER: None})
+            with OrdinaryPace(exchange_flows) as pace:
+                begin = time.monotonic()
+                error = client.refused(queue, sends=False, source=source, properties=properties, **LOCK)
+                took_s = time.monotonic() - begin
+            assert error.condition == "com.microsoft:timeout"
+            assert asked_ms / 1_000 - 0.3 < took_s < asked_ms / 1_000 + 0.3 + 2 * pace.slowest_s
 
 
 @pytest.mark.sb(77)

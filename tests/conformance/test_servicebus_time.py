@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -22,6 +23,7 @@ from azure.servicebus import (
     ServiceBusClient,
     ServiceBusMessage,
     ServiceBusReceivedMessage,
+    ServiceBusReceiveMode,
     ServiceBusSubQueue,
 )
 from azure.servicebus.exceptions import (
@@ -34,6 +36,7 @@ from azure.servicebus.management import ServiceBusAdministrationClient
 
 from hubweir.namespace.iso_duration import written_duration
 from tests.conformance.conftest import HOST, Doors, Serve
+from tests.conformance.ordinary_pace import OrdinaryPace
 from tests.conformance.servicebus_python import (
     LOCK_ENDS_S,
     LOCK_MS,
@@ -162,8 +165,13 @@ def test_a_locked_message_is_completed_past_its_time_to_live_and_a_deferred_one_
 @pytest.mark.both_ways
 @pytest.mark.sb(92, 93)
 @pytest.mark.feature("schedule")
-def test_scheduled_messages_come_at_their_time(doors: Doors, queue: str) -> None:
-    with connected(doors) as client, client.get_queue_receiver(queue) as receiver, sender_to(client, queue) as sender:
+def test_scheduled_messages_come_at_their_time(doors: Doors, queue: str, make_queue: Make) -> None:
+    with (
+        connected(doors) as client,
+        client.get_queue_receiver(queue) as receiver,
+        sender_to(client, queue) as sender,
+        ordinary_deliveries(doors, make_queue()) as pace,
+    ):
         due = now().replace(microsecond=0) + timedelta(seconds=6)
         numbers = sender.schedule_messages([ServiceBusMessage("by operation"), ServiceBusMessage("cancelled")], due)
         sender.send_messages(ServiceBusMessage("by annotation", scheduled_enqueue_time_utc=due))
@@ -175,12 +183,35 @@ def test_scheduled_messages_come_at_their_time(doors: Doors, queue: str) -> None
             sender.cancel_scheduled_messages(4_711)
         assert texts(receiver.peek_messages(5)) == ["by operation", "by annotation"]
         got = receive(receiver, 2)
-        assert due <= now()
+        late_s = (now() - due).total_seconds()
         assert sorted(texts(got)) == ["by annotation", "by operation"]
         assert [message.enqueued_time_utc.replace(microsecond=0) for message in got] == [due, due]
         assert min(message.sequence_number for message in got) > numbers[1]
         with pytest.raises(MessageNotFoundError):
             sender.cancel_scheduled_messages(numbers[0])
+        for message in got:
+            receiver.complete_message(message)
+        assert is_empty(receiver)
+        assert receiver.peek_messages(5, sequence_number=1) == []
+    assert 0 <= late_s < 1 + 2 * pace.slowest_s  # two calls may bring them
+
+
+@contextmanager
+def ordinary_deliveries(doors: Doors, queue: str) -> Iterator[OrdinaryPace]:
+    """How long a message takes from a sender to a receiver, of the same client by another queue."""
+    deleting = ServiceBusReceiveMode.RECEIVE_AND_DELETE
+    with (
+        connected(doors) as client,
+        sender_to(client, queue) as sender,
+        client.get_queue_receiver(queue, receive_mode=deleting) as receiver,
+    ):
+
+        def deliver() -> None:
+            sender.send_messages(ServiceBusMessage("x"))
+            receive_one(receiver)
+
+        with OrdinaryPace(deliver) as pace:
+            yield pace
 
 
 @pytest.mark.sb(118)
