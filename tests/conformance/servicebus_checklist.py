@@ -239,6 +239,5 @@ LATER: dict[int, str] = {}
 EXPLAINED: dict[int, str] = {
     114: "a rollback leaves the locks of its messages as they are: they end in their own time, or by a settlement",
     138: "the requests that it sends, over plain HTTP; not the client itself, for want of its toolchain",
-    142: "what the client makes of an answer without counts is not tried: the service gives none",
     154: "410 is the answer to a send where the namespace has no event hubs; else it is 404, as of a hub",
 }
