@@ -18,7 +18,8 @@ from azure.servicebus.management import (
     TrueRuleFilter,
 )
 
-from hubweir.amqp.messaging.message import DataBody, Message, ValueBody
+from hubweir.amqp.messaging.message import DataBody, Message, ValueBody, encode_message
+from hubweir.amqp.messaging.outcome import Accepted
 from hubweir.testing.running_namespace import RunningNamespace
 from tests.conformance.conftest import HOST, Serve
 from tests.conformance.raw_client import RawClient
@@ -263,6 +264,32 @@ def test_actions_set_and_remove_properties(news: Topic) -> None:
     assert got.application_properties == {
         b"color": b"green", b"quantity": 4, b"kept": b"y", b"added": 5, b"RuleName": b"0",
     }  # fmt: skip
+
+
+@pytest.mark.sb(27, 106, 109)
+@pytest.mark.feature("rules")
+def test_rules_see_the_id_that_a_message_without_one_is_given(namespace: RunningNamespace, news: Topic) -> None:
+    filters = [
+        SqlRuleFilter("sys.MessageId LIKE '%'"),
+        (SqlRuleFilter("EXISTS(sys.MessageId)"), "SET seen = sys.MessageId"),
+    ]
+    news.subscribe("a", filters)
+    news.subscribe("without", [SqlRuleFilter("sys.MessageId IS NULL"), SqlRuleFilter("sys.MessageId = 'id'")])
+    news.subscribe("later")
+    with RawClient.connect((namespace.host, namespace.port)) as raw:
+        sender = raw.trusted().sender(news.name)
+        for body in (b"first", b"second"):
+            assert raw.publish(sender, encode_message(Message(body=DataBody((body,))))).state == Accepted()
+    got = news.got("a", 4)
+    assert texts(got) == ["first", "first", "second", "second"]
+    ids = [str(each.message_id) for each in got]
+    assert [len(each) for each in ids] == [32] * 4
+    assert ids[0] == ids[1] != ids[2] == ids[3]
+    seen = [(each.application_properties or {}).get(b"seen") for each in got]
+    assert [each for each in seen if each is not None] == [ids[0].encode(), ids[2].encode()]
+    with news.client.get_subscription_receiver(news.name, "without") as receiver:
+        assert receiver.peek_messages(5) == []
+    assert [str(each.message_id) for each in news.got("later", 2)] == ids[::2]
 
 
 @ADMINISTRATION
