@@ -27,7 +27,7 @@ from hubweir.amqp.messaging.message import (
 from hubweir.amqp.messaging.outcome import Accepted, Modified, Rejected, Released
 from hubweir.amqp.transport.performatives import Attach, Detach, Disposition, Flow, Transfer
 from hubweir.amqp.types.format_codes import AmqpType
-from hubweir.amqp.types.values import Array, Byte, Char, Symbol, Timestamp, UByte, UInt, ULong
+from hubweir.amqp.types.values import Array, Byte, Char, Int, Long, Symbol, Timestamp, UByte, UInt, ULong
 from hubweir.testing.frames import frame
 from tests.conformance.conftest import Doors
 from tests.conformance.raw_client import Frame, RawClient
@@ -76,6 +76,20 @@ def settle(client: RawClient, came: Frame, state: Any, *, last: int | None = Non
     answer = client.expect(Disposition, where=lambda d: not d.role and d.first == first, seconds=seconds)
     assert answer.settled
     return answer.state
+
+
+def stored(client: RawClient, queue: str) -> list[bytes]:
+    """The bodies of all that a queue has. What is locked is among them, which no receiver would get."""
+    wanted = {"from-sequence-number": Long(1), "message-count": Int(100)}
+    request = Message(
+        properties=Properties(message_id="peek"),
+        application_properties={"operation": "com.microsoft:peek-message"},
+        body=ValueBody(wanted),
+    )
+    answer = client.request(f"{queue}/$management", request)
+    found = answer.body.value if isinstance(answer.body, ValueBody) else None
+    bodies = [decode_message(each["message"]).body for each in (found or {}).get("messages", ())]
+    return [b"".join(bytes(part) for part in body.parts) for body in bodies if isinstance(body, DataBody)]
 
 
 def annotations(came: Frame) -> dict[Any, Any]:
@@ -224,6 +238,7 @@ def test_a_batch_is_its_messages_or_nothing(client: RawClient, make_queue: Make)
     wrong = pack_batch([message(b"good"), b"no message"])
     assert refusal(send(client, queue, wrong, message_format=BATCH_FORMAT)[0])
     assert client.none_of(Transfer)
+    assert stored(client, with_sessions) == stored(client, queue) == []
 
 
 @pytest.mark.sb(36, 37)
@@ -261,6 +276,7 @@ def test_ids_and_keys_that_no_queue_takes(
     client: RawClient, queue: str, sections: dict[str, Any], condition: str
 ) -> None:
     assert refusal(send(client, queue, message(b"x", **sections))[0]) == condition
+    assert stored(client, queue) == []
 
 
 @pytest.mark.sb(118)
@@ -313,6 +329,7 @@ def test_each_settlement_is_answered_in_kind(client: RawClient, queue: str) -> N
     assert (got.body, got.header and got.header.delivery_count) == (DataBody((b"a",)), 1)
     assert again.performative.delivery_tag != abandoned.performative.delivery_tag
     assert client.none_of(Transfer)
+    assert stored(client, queue) == [b"a", b"d"]
     client.receiver(f"{queue}/$DeadLetterQueue", credit=1, **LOCK)
     got = client.messages(1)[0]
     assert got.application_properties == {"DeadLetterReason": "broken", "DeadLetterErrorDescription": "no wheels"}
@@ -334,6 +351,7 @@ def test_dead_letter_without_reason_sets_no_properties(client: RawClient, queue:
     send(client, queue, message(b"x"))
     client.receiver(queue, credit=1, **LOCK)
     assert settle(client, delivery(client), Rejected(error=error)) == Rejected(error=None)
+    assert stored(client, queue) == []
     client.receiver(f"{queue}/$DeadLetterQueue", credit=1, **LOCK)
     assert not client.messages(1)[0].application_properties
 
@@ -370,8 +388,7 @@ def test_a_range_is_settled_each_and_what_is_settled_already_is_done_in_silence(
     assert answered == set(ids[:3])
     client.write(frame(Disposition(role=True, first=ids[3], last=ids[3], settled=True, state=Accepted())))
     assert client.none_of(Disposition)
-    client.receiver(queue, credit=4, **LOCK)
-    assert client.none_of(Transfer)
+    assert stored(client, queue) == []
 
 
 @pytest.mark.sb(56)

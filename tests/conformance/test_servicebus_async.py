@@ -86,6 +86,7 @@ def test_messages_are_sent_received_and_completed(doors: Doors, queue: str, tls:
             for message in got:
                 await receiver.complete_message(message)
             assert await is_empty(receiver)
+            assert await receiver.peek_messages(sequence_number=1) == []
 
     run(task())
 

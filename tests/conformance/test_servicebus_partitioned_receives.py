@@ -114,6 +114,7 @@ def test_messages_of_all_fragments_come_each_in_the_order_of_its_fragment(
             assert its == [f"{fragment}/{place}" for place in range(3)]
         assert partition_ids(got) == [fragment_of(message) for message in got]
         assert is_empty(receiver)
+        assert receiver.peek_messages(3 * FRAGMENTS, sequence_number=1) == []
 
 
 @pytest.mark.sb(45)
@@ -146,6 +147,7 @@ def test_two_receivers_get_every_message_once_and_keep_none_from_each_other(
             got.append(str(message))
         assert len(set(got)) == 2 * FRAGMENTS
         assert is_empty(one) and is_empty(other)
+        assert one.peek_messages(2 * FRAGMENTS, sequence_number=1) == []
 
 
 @pytest.mark.sb(59)

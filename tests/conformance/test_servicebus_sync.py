@@ -253,6 +253,7 @@ def test_abandoned_messages_come_back_until_their_last_delivery(doors: Doors, ma
             receiver.abandon_message(message)
         assert counts == [0, 1, 2]
         assert str(receive_one(receiver)) == "good"
+        assert texts(receiver.peek_messages(5, sequence_number=1)) == ["good"]
         with client.get_queue_receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER) as dead:
             message = receive_one(dead)
             assert str(message) == "poor"
@@ -308,6 +309,7 @@ def test_a_deferred_message_is_abandoned_deferred_deleted_or_dead_lettered(doors
         assert is_empty(receiver)
         [message] = receiver.receive_deferred_messages(1)
         receiver.dead_letter_message(message, reason="late", error_description="no longer wanted")
+        assert texts(receiver.peek_messages(5, sequence_number=1)) == ["b"]
         with client.get_queue_receiver(queue, sub_queue="deadletter") as dead:
             assert receive_one(dead).dead_letter_reason == "late"
         with client.get_queue_receiver(queue, receive_mode="receiveanddelete") as deleting:
@@ -325,7 +327,7 @@ def test_dead_lettered_messages_keep_reason_and_properties(doors: Doors, queue: 
         with sender_to(client, queue) as sender:
             sender.send_messages(ServiceBusMessage("bad", message_id="id", application_properties={"own": 1}))
         receiver.dead_letter_message(receive_one(receiver), reason="broken", error_description="it has no wheels")
-        assert is_empty(receiver)
+        assert receiver.peek_messages(sequence_number=1) == []
         with client.get_queue_receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER) as dead:
             assert texts(dead.peek_messages()) == ["bad"]
             message = receive_one(dead)
@@ -333,7 +335,7 @@ def test_dead_lettered_messages_keep_reason_and_properties(doors: Doors, queue: 
             assert message.message_id == "id"
             assert message.application_properties[b"own"] == 1
             dead.complete_message(message)
-            assert is_empty(dead)
+            assert dead.peek_messages(sequence_number=1) == []
 
 
 @pytest.mark.sb(55, 70)
