@@ -26,12 +26,14 @@ PROGRAM = Program(
     uses="queues",
 )
 # The client leaves the opening of WebSockets to the application, and does not tell how large a batch may be.
-# It changes rules over HTTPS alone. Nobody asked it yet to go on behind a restart.
+# It changes rules over HTTPS alone, and cannot say how long it waits for a session. Nobody asked it yet to go on behind
+# a restart.
 ABSENT = {
     "connects_over_websocket",
     "batch_limit_is_a_quarter_mebibyte",
     "rules_come_and_go_over_amqp",
     "client_goes_on_behind_a_restart",
+    "without_a_free_session_the_wait_is_a_timeout",
 }
 
 

@@ -28,9 +28,11 @@ PROGRAM = Program(
 # What the client does not offer, what it wraps in errors of its own without a reason, or what nobody asked it yet.
 ABSENT = {
     "client_goes_on_behind_a_restart",
+    "without_a_free_session_the_wait_is_a_timeout",
     "settles_through_another_client",
     "unknown_lock_token_is_not_retried",
     "wrong_kind_of_receiver_is_refused",
+    "queue_without_receives_is_disabled",
     "topic_cannot_be_received_from",
     # Not written: the program shows less of administration than those of JavaScript and Go.
     "counts_of_a_subscription_are_told",

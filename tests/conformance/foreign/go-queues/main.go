@@ -132,7 +132,14 @@ func trySend(ctx context.Context, by *azservicebus.Client, queue string, message
 
 // receiving runs body with a receiver of a queue, and closes it.
 func receiving(ctx context.Context, queue string, options *azservicebus.ReceiverOptions, body func(*azservicebus.Receiver)) {
-	receiver := must(client.NewReceiverForQueue(queue, options))
+	receivingBy(ctx, client, queue, options, body)
+}
+
+func receivingBy(
+	ctx context.Context, by *azservicebus.Client, queue string, options *azservicebus.ReceiverOptions,
+	body func(*azservicebus.Receiver),
+) {
+	receiver := must(by.NewReceiverForQueue(queue, options))
 	defer receiver.Close(ctx)
 	body(receiver)
 }
@@ -170,6 +177,11 @@ func bodies(messages []*azservicebus.ReceivedMessage) []string {
 		texts = append(texts, string(each.Body))
 	}
 	return texts
+}
+
+// isGone panics when there is anything at all, also what is locked: what is only kept from this receiver would be seen.
+func isGone(ctx context.Context, receiver *azservicebus.Receiver) {
+	same(bodies(peek(ctx, receiver)), []string{})
 }
 
 func peek(ctx context.Context, receiver *azservicebus.Receiver) []*azservicebus.ReceivedMessage {

@@ -70,16 +70,21 @@ func checkSending() {
 	})
 	check("message_sent_again_is_a_new_one", func(ctx context.Context) {
 		send(ctx, "again", &azservicebus.Message{
-			Body: []byte("x"), Subject: ptr("s"), ApplicationProperties: map[string]any{"own": int64(1)},
+			Body: []byte("x"), MessageID: ptr("id"), Subject: ptr("s"), SessionID: ptr("key"), PartitionKey: ptr("key"),
+			TimeToLive: ptr(10 * time.Minute), ApplicationProperties: map[string]any{"own": int64(1)},
 		})
 		receiving(ctx, "again", nil, func(receiver *azservicebus.Receiver) {
+			do(receiver.AbandonMessage(ctx, receiveOne(ctx, receiver), nil))
 			first := receiveOne(ctx, receiver)
+			same(first.DeliveryCount, 2)
 			sender := must(client.NewSender("again", nil))
 			defer sender.Close(ctx)
 			do(sender.SendAMQPAnnotatedMessage(ctx, first.RawAMQPMessage, nil))
 			second := receiveOne(ctx, receiver)
 			same([]any{string(second.Body), *second.Subject, second.ApplicationProperties, second.DeliveryCount},
 				[]any{"x", "s", map[string]any{"own": 1}, 1})
+			same([]any{second.MessageID, *second.SessionID, *second.PartitionKey, *second.TimeToLive},
+				[]any{"id", "key", "key", 10 * time.Minute})
 			holds(*second.SequenceNumber > *first.SequenceNumber, "it has no new number")
 			holds(second.LockToken != first.LockToken, "it has no new lock")
 		})
@@ -104,6 +109,9 @@ func checkSending() {
 		err := trySend(ctx, client, "small", &azservicebus.Message{Body: make([]byte, 1_000_000)})
 		holds(errors.Is(err, azservicebus.ErrMessageTooLarge), "refused with: "+errorText(err))
 		send(ctx, "small", message("after it"))
+		receiving(ctx, "small", nil, func(receiver *azservicebus.Receiver) {
+			same(bodies(peek(ctx, receiver)), []string{"after it"})
+		})
 	})
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -19,21 +20,23 @@ func checkSessions() {
 		same(receiver.SessionID(), "a")
 		left := time.Until(receiver.LockedUntil())
 		holds(left > 50*time.Second && left <= 60*time.Second, "the lock ends in "+left.String())
-		same(bodies(receive(ctx, receiver, 3)), []string{"a1", "a2", "a3"})
+		do(receiver.AbandonMessage(ctx, receiveOne(ctx, receiver), nil)) // and it stays the first
+		got := receive(ctx, receiver, 3)
+		same(bodies(got), []string{"a1", "a2", "a3"})
+		same([]any{got[0].DeliveryCount, got[1].DeliveryCount, got[2].DeliveryCount}, []any{2, 1, 1})
 	})
-	check("next_session_is_the_oldest_and_none_is_a_timeout", func(ctx context.Context) {
+	check("next_session_is_the_oldest", func(ctx context.Context) {
 		send(ctx, "next-session", of("first", "1"), of("second", "2"))
 		one := must(client.AcceptNextSessionForQueue(ctx, "next-session", nil))
 		defer one.Close(ctx)
 		two := must(client.AcceptNextSessionForQueue(ctx, "next-session", nil))
 		defer two.Close(ctx)
 		same([]string{one.SessionID(), two.SessionID()}, []string{"first", "second"})
-		begin := time.Now()
-		limited, cancel := context.WithTimeout(ctx, 3*time.Second)
+		limited, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
+		// This client leaves it to the service how long it waits, which is a minute.
 		_, err := client.AcceptNextSessionForQueue(limited, "next-session", nil)
-		holds(err != nil, "there was a third session")
-		holds(time.Since(begin) > 2*time.Second, "it was refused too early: "+errorText(err))
+		holds(errors.Is(err, context.DeadlineExceeded), "a third session: "+errorText(err))
 	})
 	check("held_session_cannot_be_locked", func(ctx context.Context) {
 		held := must(client.AcceptSessionForQueue(ctx, "held-session", "s", nil))
@@ -47,7 +50,8 @@ func checkSessions() {
 		before := receiver.LockedUntil()
 		time.Sleep(50 * time.Millisecond)
 		do(receiver.RenewSessionLock(ctx, nil))
-		holds(receiver.LockedUntil().After(before), "the lock does not end later")
+		later := receiver.LockedUntil().Sub(before)
+		holds(later >= 50*time.Millisecond && later < 50*time.Second, "the lock ends later by "+later.String())
 	})
 	check("session_state_is_kept_and_cleared", func(ctx context.Context) {
 		receiver := must(client.AcceptSessionForQueue(ctx, "state", "s", nil))
@@ -72,12 +76,14 @@ func checkErrors() {
 		})
 		holds(time.Since(begin) < 10*time.Second, "it took longer than 10 s")
 	})
-	check("switched_off_queue_is_disabled", func(ctx context.Context) {
+	check("queue_without_sends_is_disabled", func(ctx context.Context) {
 		err := trySend(ctx, client, "no-sends", message("x"))
-		holds(strings.Contains(errorText(err), "com.microsoft:entity-disabled"), "sender: "+errorText(err))
+		holds(strings.Contains(errorText(err), "com.microsoft:entity-disabled"), "refused with: "+errorText(err))
+	})
+	check("queue_without_receives_is_disabled", func(ctx context.Context) {
 		receiving(ctx, "no-receives", nil, func(receiver *azservicebus.Receiver) {
 			_, err := receiver.ReceiveMessages(ctx, 1, nil)
-			holds(strings.Contains(errorText(err), "com.microsoft:entity-disabled"), "receiver: "+errorText(err))
+			holds(strings.Contains(errorText(err), "com.microsoft:entity-disabled"), "refused with: "+errorText(err))
 		})
 	})
 	check("wrong_kind_of_receiver_is_refused", func(ctx context.Context) {

@@ -56,13 +56,13 @@ func checkTopics() {
 				deferred := must(left.ReceiveDeferredMessages(ctx, []int64{*got[1].SequenceNumber}, nil))
 				do(left.RenewMessageLock(ctx, deferred[0], nil))
 				do(left.CompleteMessage(ctx, deferred[0], nil))
-				same(len(peek(ctx, left)), 0)
+				isGone(ctx, left)
 				same(bodies(peek(ctx, right)), []string{"x", "y"})
 				for _, each := range others {
 					same(each.DeliveryCount, 1)
 					do(right.CompleteMessage(ctx, each, nil))
 				}
-				isEmpty(ctx, right)
+				isGone(ctx, right)
 			})
 		})
 	})
@@ -72,13 +72,14 @@ func checkTopics() {
 			do(receiver.DeadLetterMessage(ctx, receiveOne(ctx, receiver), &azservicebus.DeadLetterOptions{
 				Reason: ptr("broken"), ErrorDescription: ptr("no wheels"),
 			}))
+			isGone(ctx, receiver)
 		})
 		subscribed(ctx, "dead-news", "a", deadLetters, func(receiver *azservicebus.Receiver) {
 			got := receiveOne(ctx, receiver)
 			same([]any{string(got.Body), *got.DeadLetterReason, *got.DeadLetterErrorDescription},
 				[]any{"x", "broken", "no wheels"})
 			do(receiver.CompleteMessage(ctx, got, nil))
-			isEmpty(ctx, receiver)
+			isGone(ctx, receiver)
 		})
 		subscribed(ctx, "dead-news", "b", deadLetters, func(receiver *azservicebus.Receiver) { isEmpty(ctx, receiver) })
 		subscribed(ctx, "dead-news", "b", nil, func(receiver *azservicebus.Receiver) { receiveOne(ctx, receiver) })
@@ -100,6 +101,7 @@ func checkTopics() {
 		again := must(client.AcceptSessionForSubscription(ctx, "session-news", "a", "b", nil))
 		defer again.Close(ctx)
 		same(string(must(again.GetSessionState(ctx, nil))), "seen b2")
+		isEmpty(ctx, again)
 	})
 	check("scheduled_message_of_a_topic_comes_in_time", func(ctx context.Context) {
 		sender := must(client.NewSender("scheduled-news", nil))
@@ -111,7 +113,7 @@ func checkTopics() {
 			got := receiveOne(ctx, receiver)
 			late := time.Since(due)
 			holds(late >= 0 && late < time.Second, "it came "+late.String()+" behind its time")
-			same(string(got.Body), "x")
+			same([]any{string(got.Body), got.EnqueuedTime.Truncate(time.Second).Unix()}, []any{"x", due.Unix()})
 			isEmpty(ctx, receiver)
 		})
 	})

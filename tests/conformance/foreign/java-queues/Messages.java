@@ -41,6 +41,7 @@ final class Messages {
                 Queues.refused(ServiceBusFailureReason.MESSAGE_SIZE_EXCEEDED, () -> to.sendMessage(large));
                 to.sendMessage(Queues.message("after it"));
             }
+            Queues.receiving("small", from -> Checks.same(Queues.bodies(Queues.peek(from)), List.of("after it")));
         });
     }
 
@@ -85,14 +86,17 @@ final class Messages {
     }
 
     private static void again() throws Exception {
-        ServiceBusMessage sent = Queues.message("x").setSubject("s");
+        ServiceBusMessage sent = Queues.message("x").setSubject("s").setMessageId("id");
         sent.getApplicationProperties().put("own", 1);
         Queues.send("again", sent);
         Queues.receiving("again", from -> {
+            from.abandon(Queues.receiveOne(from));
             ServiceBusReceivedMessage first = Queues.receiveOne(from);
             Queues.send("again", new ServiceBusMessage(first));
             ServiceBusReceivedMessage second = Queues.receiveOne(from);
             Checks.same(second.getBody().toString() + second.getSubject() + second.getApplicationProperties(), "xs{own=1}");
+            Checks.same(second.getMessageId(), "id");
+            Checks.same(List.of(first.getDeliveryCount(), second.getDeliveryCount()), List.of(1L, 0L));
             Checks.holds(second.getSequenceNumber() > first.getSequenceNumber(), "it has no new number");
             Checks.holds(!second.getLockToken().equals(first.getLockToken()), "it has no new lock");
         });

@@ -99,6 +99,11 @@ final class Queues {
         Checks.same(bodies(from.receiveMessages(1, QUIET).stream().toList()), List.of());
     }
 
+    /** There is nothing at all, also nothing that is locked: what is only kept from this receiver would be seen. */
+    static void isGone(ServiceBusReceiverClient from) {
+        Checks.same(bodies(peek(from)), List.of());
+    }
+
     static List<ServiceBusReceivedMessage> peek(ServiceBusReceiverClient from) {
         return from.peekMessages(10, 1).stream().toList();
     }

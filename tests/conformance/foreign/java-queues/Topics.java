@@ -82,11 +82,11 @@ final class Topics {
             Checks.same(again.getApplicationProperties(), Map.of("tried", true));
             left.complete(again);
             left.complete(left.receiveDeferredMessage(got.get(1).getSequenceNumber()));
-            Checks.same(Queues.peek(left), List.of());
+            Queues.isGone(left);
             Checks.same(Queues.bodies(Queues.peek(right)), List.of("x", "y"));
             Checks.same(others.get(0).getDeliveryCount(), 0L);
             others.forEach(right::complete);
-            Queues.isEmpty(right);
+            Queues.isGone(right);
         }
     }
 
@@ -97,11 +97,12 @@ final class Topics {
             ServiceBusReceiverClient other = of("dead-news", "b", SubQueue.NONE)) {
             from.deadLetter(Queues.receiveOne(from), new DeadLetterOptions().setDeadLetterReason("broken")
                 .setDeadLetterErrorDescription("no wheels"));
+            Queues.isGone(from);
             ServiceBusReceivedMessage got = Queues.receiveOne(dead);
             Checks.same(List.of(got.getBody().toString(), got.getDeadLetterReason(), got.getDeadLetterErrorDescription()),
                 List.of("x", "broken", "no wheels"));
             dead.complete(got);
-            Queues.isEmpty(dead);
+            Queues.isGone(dead);
             Queues.receiveOne(other);
         }
     }
@@ -123,6 +124,7 @@ final class Topics {
             }
             try (ServiceBusReceiverClient again = by.acceptSession("b")) {
                 Checks.same(new String(again.getSessionState()), "seen b2");
+                Queues.isEmpty(again);
             }
         }
     }
@@ -133,9 +135,11 @@ final class Topics {
             ServiceBusReceiverClient from = of("scheduled-news", "a", SubQueue.NONE)) {
             to.scheduleMessage(Queues.message("x"), due);
             to.cancelScheduledMessage(to.scheduleMessage(Queues.message("cancelled"), due));
-            Checks.same(Queues.receiveOne(from).getBody().toString(), "x");
+            ServiceBusReceivedMessage got = Queues.receiveOne(from);
             Duration late = Duration.between(due, OffsetDateTime.now());
             Checks.holds(!late.isNegative() && late.toMillis() < 1_000, "it came " + late + " behind its time");
+            Checks.same(got.getBody().toString(), "x");
+            Checks.same(got.getEnqueuedTime().toEpochSecond(), due.toEpochSecond());
             Queues.isEmpty(from);
         }
     }
@@ -158,6 +162,9 @@ final class Topics {
             Checks.same(told.getCorrelationId() + told.getLabel(), "cs");
             Checks.same(new TreeMap<>(told.getProperties()).toString(), new TreeMap<>(correlation.getProperties()).toString());
             Checks.refused(AmqpException.class, () -> manager.createRule("acts", new CreateRuleOptions(correlation)));
+            CreateRuleOptions bad = new CreateRuleOptions(new SqlRuleFilter("color = "));
+            Checks.refused(AmqpException.class, () -> manager.createRule("bad", bad));
+            Checks.same(manager.listRules().stream().count(), 3L);
             manager.deleteRule("$Default");
             Checks.refused(AmqpException.class, () -> manager.deleteRule("$Default"));
             send("ruled-news", colored("x", "red", 1), colored("nothing asks for this", "blue", 1));

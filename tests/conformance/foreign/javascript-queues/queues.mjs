@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ServiceBusClient } from "@azure/service-bus";
+import Long from "long";
 
 export const { HUBWEIR_PLAIN, HUBWEIR_TLS, HUBWEIR_WRONG_KEY } = process.env;
 // The library's own defaults wait half a minute between attempts.
@@ -39,6 +40,11 @@ export async function receive(receiver, count) {
 
 export async function receiveOne(receiver) {
   return (await receive(receiver, 1))[0];
+}
+
+/** There is nothing at all, also nothing that is locked: what is only kept from this receiver would be seen. */
+export async function isGone(receiver) {
+  assert.deepEqual(bodies(await receiver.peekMessages(5, { fromSequenceNumber: Long.fromNumber(1) })), []);
 }
 
 /** Nothing comes for a while. */

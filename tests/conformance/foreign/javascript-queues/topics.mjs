@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { check, refused } from "./checks.mjs";
-import { bodies, client, isEmpty, receive, receiveOne, send, using } from "./queues.mjs";
+import { bodies, client, isEmpty, isGone, receive, receiveOne, send, using } from "./queues.mjs";
 
 const red = (body, size) => ({ body, applicationProperties: { color: "red", size } });
 const numbers = (messages) => messages.map((message) => message.sequenceNumber.toNumber());
@@ -42,21 +42,23 @@ export async function checkTopics() {
         await left.renewMessageLock(deferred);
         await left.completeMessage(deferred);
         assert.deepEqual(others.map((message) => message.deliveryCount), [0, 0]);
+        await isGone(left);
         assert.deepEqual(bodies(await right.peekMessages(5)), ["x", "y"]);
         for (const message of others) await right.completeMessage(message);
-        await isEmpty(left);
-        await isEmpty(right);
+        await isGone(right);
       }));
   });
   await check("dead_letters_of_a_subscription_say_why", async () => {
     await send("dead-news", { body: "x" });
-    await using(client.createReceiver("dead-news", "a"), async (receiver) =>
-      receiver.deadLetterMessage(await receiveOne(receiver), { deadLetterReason: "broken", deadLetterErrorDescription: "no wheels" }));
+    await using(client.createReceiver("dead-news", "a"), async (receiver) => {
+      await receiver.deadLetterMessage(await receiveOne(receiver), { deadLetterReason: "broken", deadLetterErrorDescription: "no wheels" });
+      await isGone(receiver);
+    });
     await using(client.createReceiver("dead-news", "a", { subQueueType: "deadLetter" }), async (receiver) => {
       const dead = await receiveOne(receiver);
       assert.deepEqual([dead.body, dead.deadLetterReason, dead.deadLetterErrorDescription], ["x", "broken", "no wheels"]);
       await receiver.completeMessage(dead);
-      await isEmpty(receiver);
+      await isGone(receiver);
     });
     await using(client.createReceiver("dead-news", "b", { subQueueType: "deadLetter" }), isEmpty);
     await using(client.createReceiver("dead-news", "b"), receiveOne);
@@ -75,8 +77,10 @@ export async function checkTopics() {
       assert.equal(receiver.sessionId, "a");
       assert.deepEqual(bodies(await receive(receiver, 2)), ["a1", "a2"]);
     });
-    await using(await client.acceptSession("session-news", "a", "b"), async (receiver) =>
-      assert.equal(await receiver.getSessionState(), "seen b2"));
+    await using(await client.acceptSession("session-news", "a", "b"), async (receiver) => {
+      assert.equal(await receiver.getSessionState(), "seen b2");
+      await isGone(receiver);
+    });
   });
   await check("scheduled_message_of_a_topic_comes_in_time", () =>
     using(client.createSender("scheduled-news"), async (sender) => {
@@ -88,6 +92,7 @@ export async function checkTopics() {
         const late = Date.now() - due;
         assert.ok(late >= 0 && late < 1_000, `it came ${late} ms behind its time`);
         assert.equal(message.body, "x");
+        assert.equal(1_000 * Math.floor(message.enqueuedTimeUtc / 1_000), Number(due));
         await isEmpty(receiver);
       });
     }));

@@ -39,6 +39,24 @@ export async function within(milliseconds, promise) {
   }
 }
 
+/** Do an operation, and beside it an ordinary one again and again: how long the first took, and the slowest of these,
+ * which is what this machine adds to a time. */
+export async function beside(ordinary, operation) {
+  let slowest = 0;
+  let isOver = false;
+  const repeated = (async () => {
+    while (!isOver) slowest = Math.max(slowest, await timed(ordinary));
+  })();
+  const [took] = await Promise.all([timed(operation).finally(() => (isOver = true)), repeated]);
+  return { took, slowest };
+}
+
+async function timed(operation) {
+  const begin = Date.now();
+  await operation();
+  return Date.now() - begin;
+}
+
 /** The operation must fail, with this code or a text that matches; returns the error's text. */
 export async function refused(operation, { code, text = /./ }) {
   const error = await operation.then(
