@@ -1,6 +1,6 @@
 """Requests of $management on authorization rules, hubweir's own: type com.microsoft:authorizationrule.
 
-`name` is the hub, or empty for the namespace; `rule` the rule's name. All need Manage on that level.
+`name` is the entity, or empty for the namespace; `rule` the rule's name. All need Manage on that level.
 
 | operation | body                                                | answer |
 |-----------|-----------------------------------------------------|--------|
