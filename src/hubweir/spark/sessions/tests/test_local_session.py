@@ -1,4 +1,5 @@
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def test_local_settings_are_for_one_machine_only(tmp_path: Path) -> None:
     assert cluster["spark.python.unix.domain.socket.enabled"] == "true"
     log4j = local["spark.driver.extraJavaOptions"].removeprefix("-Dlog4j2.configurationFile=file://")
     assert "rootLogger.level = error" in Path(log4j).read_text()
+
+
+def test_the_page_has_every_setting_and_no_other(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[5] / "docs" / "spark_limits.md").read_text()
+    rows = re.findall(r"^\| (`spark\..*?) \| (.*?) \|", page, re.MULTILINE)
+    told = {name: "in local mode" in value for names, value in rows for name in re.findall(r"`(.*?)`", names)}
+    local, cluster = default_settings("local[2]", tmp_path), default_settings("spark://a:7077", tmp_path)
+    assert told == {name: name not in cluster for name in local}
 
 
 def test_workers_find_this_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
