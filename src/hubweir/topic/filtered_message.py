@@ -86,8 +86,8 @@ class BrokerValues:
     """What the broker knows of a message, and the message does not say. Times in milliseconds since 1970.
 
     state: 0 active, 1 deferred, 2 scheduled. enqueued_sequence_number: its number before a forward, if there was one.
-    given_id: its id where it came without one. time_to_live_ms: the shorter of its sender's and its entity's.
-    was_forwarded: so what it says of where it was dead-lettered is not its sender's.
+    id_prefix, id_number: what its id is made of where it came without one (given_id.py). time_to_live_ms: the shorter
+    of its sender's and its entity's. was_forwarded: so what it says of where it was dead-lettered is not its sender's.
     """
 
     sequence_number: int | None = None
@@ -99,8 +99,14 @@ class BrokerValues:
     lock_token: UUID | None = None
     delivery_count: int = 0
     state: int = 0
-    given_id: str | None = None
+    id_prefix: str | None = None
+    id_number: int = 0
     was_forwarded: bool = False
+
+    @property
+    def given_id(self) -> str | None:
+        """Its id where it came without one; written when a rule asks for it, as most never do."""
+        return None if self.id_prefix is None else given_id(self.id_prefix, self.id_number)
 
 
 NO_BROKER_VALUES: Final = BrokerValues()
@@ -259,7 +265,8 @@ def message_at(data: bytes | bytearray, rows: array[int], at: int, id_prefix: st
         enqueued_time_ms=rows[at + Q_ENQUEUED_MS],
         expires_at_ms=expires_ms if expires_ms >= 0 else None,
         time_to_live_ms=ttl_ms if ttl_ms >= 0 else None,
-        given_id=given_id(id_prefix, id_number),
+        id_prefix=id_prefix,
+        id_number=id_number,
         was_forwarded=bool(id_number >> FORWARDED_BIT & 1),
     )
     return EncodedMessage(memoryview(data)[start + RECORD_HEADER_SIZE : end], values)

@@ -1,6 +1,7 @@
 """What rules see of an encoded message: names without case, sections decoded when asked for, damage as a failure."""
 
 import struct
+from array import array
 from uuid import UUID
 
 import pytest
@@ -9,10 +10,14 @@ from hubweir.amqp.messaging import sections as section_of
 from hubweir.amqp.messaging.message import DataBody, Header, Message, Properties, ValueBody, encode_message
 from hubweir.amqp.types.encode import encode
 from hubweir.amqp.types.values import Described, Int, Symbol, Timestamp, UInt, ULong
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_ID_NUMBER
+from hubweir.queue.changed_properties import record_of
 from hubweir.topic import filtered_message
-from hubweir.topic.filtered_message import SYSTEM_PROPERTIES, BrokerValues, EncodedMessage
+from hubweir.topic.filtered_message import SYSTEM_PROPERTIES, BrokerValues, EncodedMessage, message_at
 from hubweir.topic.sql_values import EvaluationFailed, Instant, TimeSpan
 from hubweir.topic.tests.given_messages import message
+
+GIVEN = "0123456789abcdef000000000000001a"
 
 
 def test_application_properties_keep_their_names_and_types() -> None:
@@ -147,12 +152,23 @@ def test_a_time_to_live_is_the_span_that_the_broker_left_it(ttl_ms: int) -> None
 
 @pytest.mark.parametrize(
     ("properties", "expected"),
-    [({}, "given"), ({"to": "t"}, "given"), ({"message_id": ""}, ""), ({"message_id": "a"}, "a")],
+    [({}, GIVEN), ({"to": "t"}, GIVEN), ({"message_id": ""}, ""), ({"message_id": "a"}, "a")],
 )
 def test_a_message_without_an_id_has_the_one_that_it_is_given(properties: dict[str, str], expected: str) -> None:
-    seen = message(broker=BrokerValues(given_id="given"), **properties)
+    seen = message(broker=BrokerValues(id_prefix="0123456789abcdef", id_number=26), **properties)
     assert seen.system_property("messageid") == expected
     assert seen.system_property("correlationid") is None, "no other text is given"
+
+
+def test_a_given_id_is_written_only_for_a_rule_that_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    monkeypatch.setattr(filtered_message, "given_id", lambda prefix, number: str(written.append(number)))
+    rows, data = array("q", bytes(8 * MESSAGE_WIDTH)), record_of(encode_message(Message(body=DataBody((b"body",)))))
+    rows[Q_ID_NUMBER] = 26
+    seen = message_at(data, rows, 0, "0123456789abcdef")
+    assert seen.system_property("sequencenumber") == 0 and written == []
+    seen.system_property("messageid")
+    assert written == [26]
 
 
 def test_sections_are_decoded_once_and_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
