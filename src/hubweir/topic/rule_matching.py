@@ -1,18 +1,17 @@
-"""One message and the rules of one subscription: which copies the subscription gets. The plain way, rule by rule.
+"""One message and one rule: whether it matches, the copy that it makes with an action, and why it makes none.
 
-1. All matching rules without an action make one copy together, the message as it came.
+1. Matching rules of a subscription that have no action make one copy together, the message as it came.
 2. Each matching rule with an action makes a copy of its own, with what the action changed and the application property
    `RuleName`. Actions see the message as it came.
 3. A rule whose filter or action cannot be evaluated makes no copy; it is told as a failure, for a subscription that
    dead-letters messages then. Other rules are not concerned.
 
-topic_rules.py does this for all subscriptions of a topic at once, and is tested against this file. Without rules a
-subscription gets nothing. ("Topic filters and actions")
+topic_rules.py goes by this for all subscriptions of a topic at once; tests/plain_copies.py does so rule by rule, and is
+what it is tested against. Without rules a subscription gets nothing. ("Topic filters and actions")
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,35 +43,6 @@ class RuleFailure:
     rule_name: str
     reason: str
     description: str
-
-
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """What one subscription gets of one message. plain: a copy of the message as it came."""
-
-    plain: bool
-    changed: tuple[ChangedCopy, ...]
-    failed: tuple[RuleFailure, ...]
-
-
-def copies_of(rules: Iterable[Rule], message: FilteredMessage, new_id: NewUuid) -> Copies:
-    """What the subscription that has these rules gets of a message, in the order of the rules."""
-    plain = False
-    changed: list[ChangedCopy] = []
-    failed: list[RuleFailure] = []
-    for rule in rules:
-        try:
-            if not matches(rule, message, new_id):
-                continue
-        except EvaluationFailed as error:
-            failed.append(filter_failure(rule, error))
-            continue
-        if rule.action is None:
-            plain = True
-        else:
-            made = copy_of(rule, message, new_id)
-            (changed if isinstance(made, ChangedCopy) else failed).append(made)  # type: ignore[arg-type]
-    return Copies(plain, tuple(changed), tuple(failed))
 
 
 def matches(rule: Rule, message: FilteredMessage, new_id: NewUuid) -> bool:

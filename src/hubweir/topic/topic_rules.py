@@ -1,9 +1,9 @@
 """The rules of all subscriptions of one topic: which subscriptions get copies of a message, found by look-ups.
 
-The answer is that of rule_matching.py, subscription by subscription; only for a message that cannot be read, rules that
-are decided without reading it are not told as failed. The way is another: the conjunctions of simple filters
-(simple_filter.py) lie in tables, so a message costs its own properties and the rules that it meets, not the rules that
-there are.
+The answer is what rule_matching.py says of each rule, subscription by subscription; only for a message that cannot be
+read, rules that are decided without reading it are not told as failed. The way is another: the conjunctions of simple
+filters (simple_filter.py) lie in tables, so a message costs its own properties and the rules that it meets, not the
+rules that there are.
 
 | where a conjunction lies                                  | what a message pays for it                         |
 |-----------------------------------------------------------|----------------------------------------------------|

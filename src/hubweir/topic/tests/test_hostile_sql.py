@@ -12,11 +12,11 @@ from hubweir.amqp.types.values import Described, Symbol, Timestamp
 from hubweir.errors import ServiceError
 from hubweir.topic import sql_reader
 from hubweir.topic.rule import Rule, TrueFilter
-from hubweir.topic.rule_matching import copies_of
 from hubweir.topic.simple_filter import conjunctions_of
 from hubweir.topic.sql_lexer import SqlError
 from hubweir.topic.sql_parser import parse_filter
 from hubweir.topic.tests.given_messages import action, message, new_id, sql_filter
+from hubweir.topic.tests.plain_copies import copies_of
 
 
 def refusal(text: str) -> str:

@@ -7,8 +7,9 @@ from hubweir.topic.correlation_filter import CorrelationFilter
 from hubweir.topic.filtered_message import EncodedMessage
 from hubweir.topic.rule import FalseFilter, Rule, TrueFilter
 from hubweir.topic.rule_action import MessageChanges
-from hubweir.topic.rule_matching import ACTION_FAILED, FILTER_FAILED, ChangedCopy, Copies, RuleFailure, copies_of
+from hubweir.topic.rule_matching import ACTION_FAILED, FILTER_FAILED, ChangedCopy, RuleFailure
 from hubweir.topic.tests.given_messages import action, message, new_id, rule
+from hubweir.topic.tests.plain_copies import Copies, copies_of
 
 BLUE = message({"color": "blue", "quantity": Int(11)}, subject="order")
 DEFAULT = Rule("$Default", TrueFilter())

@@ -14,10 +14,10 @@ from hubweir.topic.correlation_filter import CorrelationFilter
 from hubweir.topic.filtered_message import EncodedMessage
 from hubweir.topic.like_pattern import parse_pattern
 from hubweir.topic.rule import FalseFilter, Filter, Rule, SqlFilter, TrueFilter
-from hubweir.topic.rule_matching import copies_of
 from hubweir.topic.sql_evaluate import Evaluation
 from hubweir.topic.sql_syntax import And, Comparison, Constant, Exists, In, IsNull, Like, Not, Or
 from hubweir.topic.tests.given_messages import FRESH_ID, action, message, new_id, rule
+from hubweir.topic.tests.plain_copies import copies_of
 from hubweir.topic.tests.written_filters import predicates, system, user
 from hubweir.topic.topic_rules import TopicCopies, TopicRules
 
@@ -26,7 +26,7 @@ BLUE = message({"color": "blue", "quantity": Int(11)}, subject="order")
 
 
 def alone(given_rules: Mapping[str, Iterable[Rule]], seen: EncodedMessage) -> TopicCopies[str]:
-    """What rule_matching.py says, subscription by subscription."""
+    """What plain_copies.py says, subscription by subscription."""
     each = {name: copies_of(rules, seen, new_id) for name, rules in given_rules.items()}
     return TopicCopies(
         tuple(name for name, copies in each.items() if copies.plain),
