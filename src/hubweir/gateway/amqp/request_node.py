@@ -2,7 +2,8 @@
 
 $cbs and $management share this half: opening the message, settling its delivery, finding the link for the answer
 (amqp/response_routes.py), the four properties of an answer, credit. What a request means is the subclass's. Requests
-that are not answered yet count in the connection's byte budget, so a peer cannot pile them up.
+that are not answered yet count in the connection's byte budget, and no more than request_credit of them wait on a link,
+so a peer cannot pile them up.
 
 A request may be part of a transaction: the state of its delivery says so. Where a node knows none, it is refused, and
 the link goes on.
@@ -59,12 +60,14 @@ class RequestNode(Node, ABC):
         self.refuse(message, size, ServiceError(NOT_IMPLEMENTED, text))
 
     def deliveries(self, event: DeliveriesReceived) -> None:
+        self._unanswered += event.count  # all of them: the answer to the first grants nothing that the others need
         for at in range(0, event.count * DELIVERY_WIDTH, DELIVERY_WIDTH):
             if (opened := self._open(event, at, _ACCEPTED)) is not None:
                 self.request(*opened)
         self._top_up()
 
     def transactional(self, event: TransactionalReceived) -> None:
+        self._unanswered += 1
         txn_id = event.state.txn_id
         opened = self._open(event, 0, TransactionalState(txn_id=txn_id, outcome=_ACCEPTED))
         if opened is not None:
@@ -81,13 +84,13 @@ class RequestNode(Node, ABC):
         try:
             message = decode_message(bytes(event.data[start : start + size]))
         except DecodeError as error:
+            self._unanswered -= 1
             if not settled:
                 refusal = ServiceError(DECODE_ERROR, f"The request is no legal AMQP message: {error}.")
                 self.link.settle(delivery_id, delivery_id, Rejected(error=self.host.describe(What.REQUEST, refusal)))
             return None
         if not settled:
             self.link.settle(delivery_id, delivery_id, accepted)
-        self._unanswered += 1
         self.host.budget.take_bytes(size)
         return message, size
 
@@ -160,8 +163,9 @@ class RequestNode(Node, ABC):
         self.host.wake()
 
     def _top_up(self) -> None:
-        room = max(1, self.host.link_settings.request_credit - self._unanswered)
-        if self.link.credit <= room // 2:
+        """Credit is what is left of request_credit: none while so many requests wait; each answer calls this again."""
+        room = self.host.link_settings.request_credit - self._unanswered
+        if self.link.credit < room and self.link.credit <= room // 2:
             self.link.grant(room)
 
 

@@ -144,6 +144,41 @@ def test_a_supervisor_that_stalls_is_waited_for_half_a_minute(
     assert len(asked.answers) == 1
 
 
+def test_no_more_requests_wait_than_a_link_may_have_unanswered_and_answers_make_room(world: World) -> None:
+    supervisor = world.process.supervisor = Supervisor()
+    supervisor.is_stalled = True
+    peer, most = world.trusted_peer(), world.process.link_settings.request_credit
+    reply, ask = peer.receiver("$management", credit=10 * most), peer.sender("$management")
+    said = {"operation": "LIST", "type": BROKER, "name": ""}
+
+    def send(**more: str) -> None:
+        message = Message(properties=Properties(message_id="m"), application_properties=said | more)
+        ask.send(encode_message(message), settled=True)
+
+    def send_all() -> None:
+        while ask.sendable and len(supervisor.asked) < 10 * most:
+            send()
+            peer.run(1)
+
+    send(operation="NONE")  # it is refused at once, and all the others have come by then
+    for _ in range(most - 1):
+        send()
+    peer.run(1)
+    send_all()
+    assert len(supervisor.unanswered) == most
+    waiting, supervisor.unanswered = supervisor.unanswered, []
+    for on_answer in waiting[:3]:
+        on_answer(ProcessesTold(()))
+    peer.run(1)
+    send_all()
+    assert len(supervisor.asked) == most + 3
+    for on_answer in (*waiting[3:], *supervisor.unanswered):
+        on_answer(ProcessesTold(()))
+    peer.run(1)
+    assert len(peer.received(reply)) == 1 + most + 3
+    assert most // 2 < ask.credit <= most
+
+
 @pytest.mark.parametrize(("operation", "what", "fault"), ASKED)
 def test_what_a_supervisor_did_that_goes_before_it_answers_is_not_known(
     world: World, operation: str, what: str, fault: str
