@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hubweir.capture.capture_mark import MARK_KEY, CaptureMark, unpack_mark
+from hubweir.cli.counted import counted
 from hubweir.env import Files, join_path
 from hubweir.errors import CorruptStore, NewerFormat
 from hubweir.messaging_store.disk.inspection import Finding
@@ -55,7 +56,8 @@ class ShownMark:
         if mark is None:
             return [f"capture: {self.problem}"]
         newest = f", the newest {mark.last_file}" if mark.last_file else ""
-        found = [f"capture: next sequence number {mark.next_index}, {self.behind} behind; {mark.files} files{newest}"]
+        files = f"{counted(mark.files, 'file')}{newest}"
+        found = [f"capture: next sequence number {mark.next_index}, {self.behind} behind; {files}"]
         if mark.intent is not None:
             its = mark.intent
             place = f" of {its.container}" if its.container else ""
@@ -63,7 +65,7 @@ class ShownMark:
             found.append(f"capture: a file is being made: {its.name}{place} in {its.destination.value}, {events}")
         if mark.uncaptured:
             ranges = ", ".join(f"{first} to {end - 1}" for first, end in mark.lost)
-            found.append(f"capture: {mark.uncaptured} events went uncaptured, the last of them {ranges}")
+            found.append(f"capture: {counted(mark.uncaptured, 'event')} went uncaptured, the last of them {ranges}")
         return found
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from hubweir.cli.counted import counted
 from hubweir.cli.given_settings import config_files, takes_settings
 from hubweir.cli.live_messaging import live_queues_and_topics, messaging_differences
 from hubweir.cli.live_namespace import differences, live_document, messaging_namespace, with_queues_and_topics
@@ -191,16 +192,12 @@ def _problem(problem: Problem) -> dict[str, object]:
 
 
 def _summary(found: EmulatorConfig) -> str:
-    counts = [f"valid: {_count(len(found.namespaces), 'namespace')}"]
+    counts = [f"valid: {counted(len(found.namespaces), 'namespace')}"]
     for what, member in (("event hub", "hubs"), ("queue", "queues"), ("topic", "topics")):
         number = sum(len(getattr(namespace, member)) for namespace in found.namespaces)
         if number or what == "event hub":
-            counts.append(_count(number, what))
+            counts.append(counted(number, what))
     return ", ".join(counts)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _settings(settings: Settings) -> dict[str, object]:

@@ -12,8 +12,9 @@ import click
 from hubweir.cli.authorization_rule import rules_of
 from hubweir.cli.capture_options import capture_text, given_capture, takes_capture
 from hubweir.cli.consumer_group import add_group, consumer_group, remove_group
+from hubweir.cli.counted import counted
 from hubweir.cli.durations import Duration, duration_text
-from hubweir.cli.hub_display import ShownHub, hub_document, partitions_text, print_hubs, unless_active
+from hubweir.cli.hub_display import ShownHub, hub_document, print_hubs, unless_active
 from hubweir.cli.hub_settings import retention_of, takes_settings_of_a_hub
 from hubweir.cli.names import HUB_FLAGS, takes_name
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
@@ -93,7 +94,7 @@ def create(
         )
 
     hub = target.run(job)
-    click.echo(f"created event hub {hub.name} with {partitions_text(len(hub.partition_ids))}")
+    click.echo(f"created event hub {hub.name} with {counted(len(hub.partition_ids), 'partition')}")
 
 
 @event_hub.command(name="list")

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from hubweir.cli.capture_options import capture_row, capture_text
+from hubweir.cli.counted import counted
 from hubweir.cli.durations import duration_text
 from hubweir.cli.render import table
 from hubweir.client.entity_info import HubInfo, PartitionState
@@ -41,7 +42,7 @@ class ShownHub:
     def print(self) -> None:
         hub = self.hub
         kept = "" if hub.retention_ms is None else f", kept for {duration_text(hub.retention_ms)}, {hub.durability}"
-        click.echo(f"event hub {hub.name}: {partitions_text(len(hub.partition_ids))}{kept}{unless_active(hub)}")
+        click.echo(f"event hub {hub.name}: {counted(len(hub.partition_ids), 'partition')}{kept}{unless_active(hub)}")
         click.echo(f"consumer groups: {', '.join(hub.consumer_groups) or '$Default'}")
         if hub.user_metadata:
             click.echo(f"user metadata: {hub.user_metadata}")
@@ -92,11 +93,6 @@ def hub_document(hub: HubInfo) -> dict[str, object]:
         "updated_at_ms": hub.updated_at_ms,
         "capture": hub.capture,
     }
-
-
-def partitions_text(count: int) -> str:
-    """`1 partition`, `4 partitions`."""
-    return f"{count} partition{'' if count == 1 else 's'}"
 
 
 def unless_active(hub: HubInfo) -> str:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import click
 
+from hubweir.cli.counted import counted
 from hubweir.cli.durations import Duration
 from hubweir.cli.message_options import (
     Moment,
@@ -20,7 +21,7 @@ from hubweir.cli.message_options import (
     sub_queue_option,
     wait_option,
 )
-from hubweir.cli.message_output import MessageOutput, counted
+from hubweir.cli.message_output import MessageOutput
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, ask_before, print_json, without_asking
 from hubweir.client.message_run import MessageRun
@@ -91,14 +92,14 @@ def send(
         if as_json:
             print_json({"sent": sent})
         else:
-            click.echo(f"{counted(sent)} sent to {queue}")
+            click.echo(f"{counted(sent, 'message')} sent to {queue}")
         return
     numbers = target.run_queues(lambda client: _schedule(client, queue, list(messages), at_ms))
     if as_json:
         print_json({"sent": len(numbers), "sequence_numbers": numbers})
     else:
         click.echo("".join(f"{number}\n" for number in numbers), nl=False)
-        click.echo(f"{counted(len(numbers))} scheduled in {queue}", err=True)
+        click.echo(f"{counted(len(numbers), 'message')} scheduled in {queue}", err=True)
 
 
 @message.command()
@@ -282,7 +283,7 @@ def _told(messages: int, key: str, what: str, as_json: bool) -> None:
     if as_json:
         print_json({key: messages})
     else:
-        click.echo(f"{counted(messages)} {what}")
+        click.echo(f"{counted(messages, 'message')} {what}")
 
 
 def _lines() -> Iterator[bytes]:

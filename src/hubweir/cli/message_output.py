@@ -6,6 +6,7 @@ import json
 
 import click
 
+from hubweir.cli.counted import counted
 from hubweir.cli.printed_body import body_line, body_members
 from hubweir.client.message_run import MessageRun, ReceivedMessage
 from hubweir.client.plain_values import plain_value
@@ -29,12 +30,7 @@ class MessageOutput:
 
     def end(self) -> None:
         """Say how many there were, beside what was printed."""
-        click.echo(counted(self.printed), err=True)
-
-
-def counted(messages: int) -> str:
-    """Such as "1 message"."""
-    return f"{messages} message{'' if messages == 1 else 's'}"
+        click.echo(counted(self.printed, "message"), err=True)
 
 
 def message_document(message: ReceivedMessage) -> dict[str, object]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from hubweir.cli.authorization_rule import rules_of_namespaces
-from hubweir.cli.hub_display import partitions_text
+from hubweir.cli.counted import counted
 from hubweir.cli.names import takes_name
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, ask_before, print_json, without_asking
@@ -249,7 +249,7 @@ def _print(info: NamespaceInfo, as_json: bool) -> None:
         print_json(asdict(info))
         return
     units = _units(info.throughput_units, info.maximum_throughput_units)
-    click.echo(f"namespace {info.name}: throughput units {units}, {partitions_text(info.partition_count)}")
+    click.echo(f"namespace {info.name}: throughput units {units}, {counted(info.partition_count, 'partition')}")
     click.echo(f"quotas of profile {info.profile}; hosts: {', '.join(info.host_names)}")
     if info.warning:
         click.echo(f"warning: {info.warning}", err=True)

@@ -13,6 +13,7 @@ import click
 
 from hubweir.amqp.messaging.annotations import ENQUEUED_TIME, OFFSET, PARTITION_KEY, SEQUENCE_NUMBER
 from hubweir.amqp.messaging.message import Message
+from hubweir.cli.counted import counted
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.printed_body import body_line, body_members
 from hubweir.client.connection import Connection
@@ -39,8 +40,8 @@ class Start(click.ParamType[EventPosition]):
             return EARLIEST if text == "earliest" else LATEST
         kind, _, number = text.partition(":")
         if kind in ("sequence", "offset") and number.isascii() and number.isdigit():
-            counted = PositionKind.SEQUENCE_NUMBER if kind == "sequence" else PositionKind.OFFSET
-            return EventPosition(counted, int(number), True)
+            counting = PositionKind.SEQUENCE_NUMBER if kind == "sequence" else PositionKind.OFFSET
+            return EventPosition(counting, int(number), True)
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
@@ -118,7 +119,7 @@ def _print(
     except KeyboardInterrupt:
         if wait_s is not None:
             raise
-    click.echo(f"{output.printed} event{'' if output.printed == 1 else 's'}", err=True)
+    click.echo(counted(output.printed, "event"), err=True)
 
 
 class _Output:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from hubweir.cli.counted import counted
 from hubweir.cli.message_options import Property
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.client.connection import Connection
@@ -61,7 +62,7 @@ def send(
     head = event_head(dict(properties), content_type)
     events = _given(bodies, files) if bodies or files else _lines()
     sent = target.run(lambda connection: _publish(connection, address, events, key, head))
-    click.echo(f"{sent} event{'' if sent == 1 else 's'} accepted by {address}")
+    click.echo(f"{counted(sent, 'event')} accepted by {address}")
 
 
 def _given(bodies: Iterable[str], files: Iterable[Path]) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hubweir.cli.counted import counted
 from hubweir.cli.namespace_access import NamespaceAccess, takes_target
 from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
@@ -74,5 +75,5 @@ def _notes(what: dict[str, Any]) -> str:
     capture = what.get("capture", {})
     notes = [*what["alarms"], what.get("why", "")]
     notes += [f"capture fails: {capture['failure']}"] if capture.get("failure") else []
-    notes += [f"capture is {capture['behind_events']} events behind"] if capture.get("behind_events") else []
+    notes += [f"capture is {counted(capture['behind_events'], 'event')} behind"] if capture.get("behind_events") else []
     return "; ".join(filter(None, notes))

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from hubweir.cli.capture_mark import shown_mark
+from hubweir.cli.counted import counted
 from hubweir.cli.data_folder import DataFolder, OwnedLog, Unreadable, takes_data
 from hubweir.cli.options import as_json, print_json
 from hubweir.cli.render import table
@@ -117,7 +118,7 @@ def show(log: str, data: Path, as_json: bool) -> None:
     for line in () if mark is None else mark.lines():
         click.echo(line)
     for name, size in others.items():
-        click.echo(f"{name}: {size} bytes")
+        click.echo(f"{name}: {counted(size, 'byte')}")
     for line in (*(f"superseded: {name}" for name in found.superseded), *found.findings()):
         click.echo(line)
 

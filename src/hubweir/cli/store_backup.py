@@ -24,6 +24,7 @@ from pathlib import Path
 import click
 
 from hubweir.cli.chosen_namespace import chosen_namespace, takes_namespace
+from hubweir.cli.counted import counted
 from hubweir.cli.data_folder import LEFT_OVER, DataFolder, OwnedLog, takes_data
 from hubweir.cli.store_verify import ProgressReport, wrong_with
 from hubweir.env import join_path
@@ -94,10 +95,10 @@ def copy_folder(data: Path, destination: Path, choose: Callable[[DataFolder], st
     sync_path(destination.parent)
     findings = tell_damage(destination)
     events = sum(copy.size_bytes for copy in moment.copies)
-    files = f", {len(moment.captured)} captured files" if moment.captured else ""
-    click.echo(
-        f"{len(moment.copies)} logs, {events} bytes of segments{files} copied to {destination}, every batch verified"
-    )
+    what = [counted(len(moment.copies), "log"), f"{counted(events, 'byte')} of segments"]
+    if moment.captured:
+        what.append(counted(len(moment.captured), "captured file"))
+    click.echo(f"{', '.join(what)} copied to {destination}, every batch verified")
     if not moment.is_exact:
         click.echo("captured files of the last moment are in the copy; a start captures their events once more")
     return findings

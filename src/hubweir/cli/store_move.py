@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from hubweir.cli.counted import counted
 from hubweir.cli.data_folder import DataFolder, NoSuchLog, takes_data
 from hubweir.cli.store_verify import ProgressReport
 from hubweir.service.data_folder import STORE_PREFIX
@@ -44,4 +45,6 @@ def move(log: str, target: int, data: Path) -> None:
     if moved.is_finished:
         click.echo(f"{found.entity}: lay in {moved.target} already; what was left in {moved.source} is removed")
     else:
-        click.echo(f"{found.entity}: moved from {moved.source} to {moved.target}, {progress.read} bytes of segments")
+        click.echo(
+            f"{found.entity}: moved from {moved.source} to {moved.target}, {counted(progress.read, 'byte')} of segments"
+        )

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from hubweir.cli.capture_mark import mark_finding
+from hubweir.cli.counted import counted
 from hubweir.cli.data_folder import LEFT_OVER, DataFolder, OwnedLog, takes_data
 from hubweir.cli.options import as_json
 from hubweir.errors import CorruptStore, NewerFormat
@@ -59,8 +60,8 @@ def verify(log: str | None, data: Path, as_json: bool) -> None:
         ]
         click.echo(json.dumps({"logs": len(logs), "verified_bytes": progress.read, "findings": wrong}, indent=2))
     else:
-        sound = "everything is sound" if not found else f"{len(found)} finding{'' if len(found) == 1 else 's'}"
-        click.echo(f"{len(logs)} logs, {progress.read} bytes of batches verified: {sound}")
+        sound = "everything is sound" if not found else counted(len(found), "finding")
+        click.echo(f"{counted(len(logs), 'log')}, {counted(progress.read, 'byte')} of batches verified: {sound}")
     if found:
         sys.exit(1)
 

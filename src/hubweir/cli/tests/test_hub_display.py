@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hubweir.cli.hub_display import ShownHub, hub_document, partitions_text, print_hubs, unless_active
+from hubweir.cli.hub_display import ShownHub, hub_document, print_hubs, unless_active
 from hubweir.client.entity_info import HubInfo, PartitionState
 
 NEVER_HELD = PartitionState("0", -1, -1, "-1", 0, True)
@@ -48,7 +48,6 @@ def test_what_is_not_known_or_usual_is_left_out(capsys: pytest.CaptureFixture[st
         "revoked publishers: device-7",
     ]
     assert unless_active(hub(status="Active")) == ""
-    assert [partitions_text(count) for count in (0, 1, 2)] == ["0 partitions", "1 partition", "2 partitions"]
 
 
 def test_a_list_has_a_row_a_hub(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from hubweir.amqp.messaging.message import (
     encode_message,
 )
 from hubweir.amqp.types.values import Symbol, Timestamp, ULong
-from hubweir.cli.message_output import MessageOutput, counted, message_document
+from hubweir.cli.message_output import MessageOutput, message_document
 from hubweir.client.message_run import MessageRun
 
 
@@ -108,4 +108,3 @@ def test_a_value_that_is_null_is_no_body(capsysbinary: pytest.CaptureFixture[byt
 def test_the_end_tells_how_many_there_were_beside_what_was_printed(capsys: pytest.CaptureFixture[str]) -> None:
     MessageOutput(as_json=False).end()
     assert capsys.readouterr() == ("", "0 messages\n")
-    assert [counted(number) for number in (0, 1, 2)] == ["0 messages", "1 message", "2 messages"]

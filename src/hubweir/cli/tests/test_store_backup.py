@@ -67,6 +67,12 @@ def sending(namespace: RunningNamespace, accepted: list[int]) -> Iterator[None]:
         client.close()
 
 
+def test_a_copy_of_one_log_tells_so(tmp_path: Path) -> None:
+    with running_namespace(data=str(tmp_path / "data")):
+        pass
+    assert backup(tmp_path / "data", tmp_path / "copy").stdout.startswith("1 log, ")
+
+
 def test_a_folder_is_copied_while_events_come_and_the_copy_has_all_that_was_accepted_before(tmp_path: Path) -> None:
     destination = tmp_path / "backups" / "monday"
     destination.parent.mkdir()

@@ -38,6 +38,10 @@ def segment_of(folder: Path) -> Path:
     return segment
 
 
+def test_one_log_is_no_logs(folder: Path) -> None:
+    assert verify(folder).stdout.startswith("1 log, ")
+
+
 def test_progress_is_told_on_standard_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_verify, "PROGRESS_EVERY_S", 0)
     result = verify(folder)
