@@ -1,4 +1,4 @@
-"""How many there are of something, for people: a number and its noun, whose plural ends in s."""
+"""Counts for people: a number and its noun, whose plural ends in s."""
 
 from __future__ import annotations
 
