@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from hubweir.config.namespace_settings import Said, SaidNamespaces, said_namespaces
-from hubweir.config.namespaces_at_start import NamespacesAtStart, NamespaceSettings, hosts_of, namespaces_at_start
+from hubweir.config.namespaces_at_start import (
+    NamespacesAtStart,
+    NamespaceSettings,
+    hosts_of,
+    namespaces_at_start,
+    restored_namespace,
+)
 from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE, BadSetting, Settings
 from hubweir.namespace.namespace_description import NamespaceDescription, UnitsDescription
 from hubweir.namespace.rights import Rights
@@ -172,6 +178,14 @@ def test_two_namespaces_of_one_name_are_refused_in_any_case() -> None:
             namespaces_at_start(said_namespaces(said))
     with pytest.raises(BadSetting, match="two namespaces have the name a"):  # which is the default one already
         namespaces_at_start(said_namespaces(Settings(further_namespace=("a",))), (stored("a", rank=1),))
+
+
+def test_a_namespace_of_a_backup_is_what_it_was_and_one_that_no_start_named() -> None:
+    described = stored("two", hostnames=("two.example",), profile="basic", key="a", units=UnitsDescription(3, 7))
+    restored = restored_namespace(described)
+    [whole] = namespaces_at_start(NOTHING, (described,)).namespaces
+    assert restored == replace(whole, is_default=False, default_rank=0, is_made_running=True)
+    assert restored_namespace(replace(described, rules=())).key == "", "its owner removed the rule: it has none again"
 
 
 def test_a_host_name_of_two_namespaces_is_refused() -> None:

@@ -9,12 +9,15 @@ import pytest
 
 from hubweir.cli.data_folder import DataFolder
 from hubweir.cli.tests.test_chosen_namespace import KEYS, SAID, create, gateway_of
-from hubweir.errors import NewerFormat
+from hubweir.client.administration import Administration
+from hubweir.errors import NewerFormat, ServiceError
 from hubweir.gateway.http.exchange import answer_of
+from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.service.backup import Backup, NoBackup
 from hubweir.service.data_folder import CATALOG_FOLDER, StoredLog
+from hubweir.service.namespace_removal import NamespaceRemoval
 from hubweir.testing.running_namespace import running_namespace
 
 
@@ -75,6 +78,19 @@ def test_a_name_that_is_not_there_is_refused_with_those_that_are(path: Path) -> 
 def test_a_catalog_that_is_lost_has_no_namespace(path: Path) -> None:
     catalog = StoredLog(CATALOG_FOLDER, Backup(path).find("two").catalog_id)
     shutil.rmtree(path / catalog.store / "logs" / catalog.log_id)
+    with pytest.raises(NoBackup, match="it has one$"):
+        Backup(path).find("two")
+
+
+def test_a_namespace_whose_deletion_was_not_over_is_none(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(self: NamespaceRemoval) -> Exception:
+        return OSError("the disk is away")
+
+    monkeypatch.setattr(NamespaceRemoval, "attempt", fails)
+    with running_namespace(data=str(path)) as running:
+        administration = Administration(ConnectionString.parse(running.connection_string()))
+        with pytest.raises(ServiceError):
+            administration.delete_namespace("two")
     with pytest.raises(NoBackup, match="it has one$"):
         Backup(path).find("two")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hubweir.messaging_store.disk.moved_log import remove_log_files
@@ -29,6 +31,19 @@ def test_the_newest_epoch_is_told_of_each_store_and_is_that_of_its_newest_log(wo
     after = logs_of(world).newest_epochs
     assert after[later.store] >= before[later.store] + 3
     assert {store for store in before if after[store] != before[store]} == {later.store}
+
+
+@pytest.mark.parametrize("is_newest_first", [True, False])
+def test_of_several_logs_of_a_store_the_newest_epoch_is_told(world: RestoreWorld, is_newest_first: bool) -> None:
+    newest = world.two.logs[0]
+    [older] = world.backup.add("third", {"more": (0, b"more")}).logs
+    world.backup.take_epochs(3, newest.store)
+    world.backup.append(newest, b"later")
+    alone = logs_of(world).newest_epochs[newest.store]
+    world.two = replace(world.two, logs=(newest, older) if is_newest_first else (older, newest))
+    assert logs_of(world).newest_epochs[newest.store] == alone
+    world.two = replace(world.two, logs=(older,))
+    assert logs_of(world).newest_epochs[newest.store] < alone
 
 
 def test_the_store_that_has_too_little_room_is_named(world: RestoreWorld) -> None:

@@ -286,6 +286,38 @@ def test_a_copy_ends_when_the_service_stops_and_leaves_nothing(
     assert files_of(data) == before
 
 
+def test_a_stop_ends_a_restore_that_a_hung_disk_keeps_from_ending(
+    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread is left; nothing of the service waits for it any more when the stores close."""
+    goes_on, began, restores = threading.Event(), threading.Event(), list[running_restores.RunningRestores]()
+
+    def hangs(moved: MovedLog, on_bytes: Callable[[int], None]) -> None:
+        began.set()
+        assert goes_on.wait(WAIT_S)
+
+    original = running_restores.RunningRestores.stop
+
+    async def stop(self: running_restores.RunningRestores) -> None:
+        restores.append(self)
+        await original(self)
+        with pytest.raises(ServiceError, match="No restore"):
+            self.state("third")
+        assert self.state("two").is_over and "The service stopped" in self.state("two").problem
+        goes_on.set()
+
+    monkeypatch.setattr(MovedLog, "copy", hangs)
+    monkeypatch.setattr(running_restores, "STOP_S", 0.05)
+    monkeypatch.setattr(running_restores.RunningRestores, "stop", stop)
+    try:
+        with running_namespace(data=str(tmp_path / "data")) as running:
+            administration(running).restore_namespace("two", str(backup))
+            assert began.wait(WAIT_S)
+    finally:
+        goes_on.set()
+    assert len(restores) == 1
+
+
 def test_captured_files_end_with_a_stop_too_and_keep_no_namespace_from_being_made(
     backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
