@@ -62,10 +62,7 @@ class SharedBroker:
 
     async def close(self) -> None:
         """Take no more streams and end those that are there: after what waits to be sent, END_S later at the latest."""
-        self._stop_listening()
-        await self._tasks.stop()
-        for server in tuple(self._servers):
-            server.close()
+        self.leave()
         try:
             async with asyncio.timeout(END_S):
                 await self._all_gone()
@@ -73,6 +70,7 @@ class SharedBroker:
             for server in tuple(self._servers):
                 server.abort()
             await self._all_gone()
+        await self._tasks.stop()
 
     # Inside
 
@@ -88,11 +86,11 @@ class SharedBroker:
             server.push(push)
 
     def _accepted(self, connection: socket.socket) -> None:
-        self._tasks.start(self._serve(connection), name="stream")
-
-    async def _serve(self, connection: socket.socket) -> None:
         server = BrokerServer(self._target, on_gone=lambda: self._gone(server))
         self._servers[server] = None
+        self._tasks.start(self._serve(server, connection), name="stream")
+
+    async def _serve(self, server: BrokerServer, connection: socket.socket) -> None:
         try:
             await connect_stream(connection, server.driver)
         except OSError as error:
@@ -100,7 +98,7 @@ class SharedBroker:
             self._gone(server)
         else:
             if self._listener is None:
-                server.close()  # it was accepted before this left
+                server.close()  # it was accepted before this left, which could not end it yet
 
     async def _all_gone(self) -> None:
         while self._servers:

@@ -18,7 +18,7 @@ from hubweir.broker.wire import encode_frame
 from hubweir.drivers.unix_socket import connect_unix
 from hubweir.errors import LINK_STOLEN
 from hubweir.event_hub.event_position import EARLIEST
-from hubweir.testing.event_loops import run_on
+from hubweir.testing.event_loops import LOOPS, run_on
 
 
 class Target:
@@ -74,3 +74,24 @@ def test_a_stream_that_was_accepted_as_the_broker_left_is_ended(tmp_path: Path) 
         await shared.close()
 
     run_on("asyncio", scenario())
+
+
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_close_ends_a_stream_that_was_accepted_at_any_turn_before_it(loop: str, turns: int, tmp_path: Path) -> None:
+    """It waited for ever for one that was not connected yet: a broker process stops behind it."""
+
+    async def scenario() -> None:
+        shared, (accepted, peer) = SharedBroker(Target()), socket.socketpair()
+        accepted.setblocking(False)
+        peer.setblocking(False)
+        shared.serve(tmp_path / "broker-1.sock")
+        shared._accepted(accepted)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        with peer:
+            async with asyncio.timeout(10):
+                await shared.close()
+                assert await asyncio.get_running_loop().sock_recv(peer, 1) == b""
+
+    run_on(loop, scenario())
