@@ -37,8 +37,12 @@ class CopiedLogs:
         self._copies: dict[StoredLog, MovedLog] = {}
         self.newest_epochs: dict[str, int] = {}
 
+    def has_catalog(self) -> bool:
+        """Whether the folder has the namespace's catalog: then it is there, under whatever name, and its logs, too."""
+        return self._files.exists(join_path(CATALOG_FOLDER, LOGS_FOLDER, self._catalog.log_id))
+
     def look(self) -> None:
-        """Remove what an interrupted restore left, and look at every log of the backup."""
+        """Remove what an interrupted restore left, and look at every log of the backup. Not where `has_catalog`."""
         newest: defaultdict[str, int] = defaultdict(int)
         for log in self._places:
             if has_log_files(self._files, log.store, log.log_id):

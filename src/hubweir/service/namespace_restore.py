@@ -65,12 +65,12 @@ class NamespaceRestore:
             folder = StoppedFolder(self._env, self._env_of, self._wait_for, ends, self._in_use)
             catalogs, found = folder.catalogs()
             others = list(found)
-            self._check(namespace, others)
+            logs = CopiedLogs(self._env.files, self._source, namespace)
+            self._check(namespace, others, logs)
             stores = {log.store: int(log.store.removeprefix(STORE_PREFIX)) for log in namespace.logs}
             for index in sorted(set(stores.values())):
                 folder.own(index)
             folder.lock_others()
-            logs = CopiedLogs(self._env.files, self._source, namespace)
             logs.look()
             envs = {CATALOG_FOLDER: self._env} | {store: folder.envs[index] for store, index in stores.items()}
             lacking = logs.lacks_room(lambda store: envs[store].files.free_bytes())
@@ -92,7 +92,7 @@ class NamespaceRestore:
 
     # Steps
 
-    def _check(self, namespace: BackedUp, others: Sequence[CatalogWriter]) -> None:
+    def _check(self, namespace: BackedUp, others: Sequence[CatalogWriter], logs: CopiedLogs) -> None:
         """NoNamespaceRestore where the folder has something of it."""
         new = namespace.description
         descriptions = [each.namespace.description for each in others]
@@ -105,6 +105,10 @@ class NamespaceRestore:
                 raise NoNamespaceRestore(
                     f"{self._data} serves what {new.name} was copied of as {known.name}: restore into another folder"
                 )
+        if logs.has_catalog():
+            raise NoNamespaceRestore(
+                f"{self._data} has {new.name} of this backup under another name: restore into another folder"
+            )
         try:
             divide({each.name: each.hostnames for each in (*descriptions, new)})
         except HostNameTaken as taken:

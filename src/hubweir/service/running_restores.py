@@ -24,7 +24,15 @@ from typing import Protocol
 from hubweir.broker.commands.process import Done, RaiseEpoch, Refusal
 from hubweir.drivers.tasks import Tasks
 from hubweir.env import Files
-from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, SERVER_BUSY, STORE_OFFLINE, HubweirError, ServiceError
+from hubweir.errors import (
+    ARGUMENT_ERROR,
+    ENTITY_EXISTS,
+    NOT_FOUND,
+    SERVER_BUSY,
+    STORE_OFFLINE,
+    HubweirError,
+    ServiceError,
+)
 from hubweir.gateway.brokers import Brokers, error_of
 from hubweir.gateway.namespace_management import RestoreState
 from hubweir.gateway.status import ask_in_time
@@ -126,6 +134,9 @@ class RunningRestores:
         except (HubweirError, OSError) as error:
             raise ServiceError(ARGUMENT_ERROR, f"{error}.") from None
         self._served.judge(restore.namespace)
+        if await asyncio.to_thread(restore.logs.has_catalog):
+            text = f"The data folder has '{restore.name}' of this backup, under another name, in the middle of its"
+            raise ServiceError(ENTITY_EXISTS, f"{text} deletion, or for the next start. Delete it, then restore.")
         return restore
 
     def _find(self, name: str, source: str) -> _Restore:

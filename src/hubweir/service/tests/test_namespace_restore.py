@@ -105,6 +105,15 @@ def test_logs_that_another_namespace_has_are_never_overwritten(world: RestoreWor
     assert world.home.served() == HOME | TWO
 
 
+def test_a_catalog_that_the_folder_has_under_another_name_is_never_overwritten(world: RestoreWorld) -> None:
+    world.restore()
+    description = replace(world.two.description, name="renamed", hostnames=())
+    world.two = replace(world.two, description=description, logs=())
+    with pytest.raises(NoNamespaceRestore, match="data has renamed of this backup under another name"):
+        world.restore()
+    assert world.home.served() == HOME | TWO
+
+
 @pytest.mark.parametrize("held", ["", "catalog", "store-0", "store-1", "store-2"])
 def test_a_folder_that_a_service_or_one_of_its_processes_holds_is_refused(world: RestoreWorld, held: str) -> None:
     world.home.take_epochs(1, "store-1", "store-2")
