@@ -64,10 +64,15 @@ def copy_captured(
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy one file with its times, and make what is in it durable; not its name."""
+    """Copy one file with its times, and make what is in it durable; not its name.
+
+    After a crash: it is there whole, or not; what was being copied has another name, which the next copy uses again.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(source, target)
-    sync_path(target)
+    unfinished = target.with_name(target.name + _UNFINISHED[0])
+    shutil.copy2(source, unfinished)
+    sync_path(unfinished)
+    os.replace(unfinished, target)
 
 
 def sync_path(path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hubweir.service import captured_files as captured_files_module
 from hubweir.service.captured_files import captured_files, copy_captured
 
 TWO = re.compile(r"files/two/.*\.avro")
@@ -47,6 +48,24 @@ def test_files_come_with_their_times_and_one_that_is_there_stays_as_it_is(tmp_pa
     copy_captured(source, target, TWO)
     assert held(target) == {"files/two/a.avro": b"as it is", "files/two/b.avro": b"files/two/b.avro"}
     assert (target / "capture/files/two/b.avro").stat().st_mtime == 2_000
+
+
+def test_what_a_crash_leaves_of_a_copy_is_not_taken_for_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next copy, which leaves what is there as it is, would never make it whole."""
+    source, target = made(tmp_path / "source", "files/two/a.avro"), tmp_path / "target"
+
+    def ends(path: Path) -> None:
+        os.truncate(path, 3)
+        raise InterruptedError
+
+    with monkeypatch.context() as planted, pytest.raises(InterruptedError):
+        planted.setattr(captured_files_module, "sync_path", ends)
+        copy_captured(source, target, TWO)
+    assert list(captured_files(target, None)) == []
+    copy_captured(source, target, TWO)
+    assert held(target) == {"files/two/a.avro": b"files/two/a.avro"}
 
 
 def test_a_copy_can_be_ended_before_each_file(tmp_path: Path) -> None:
