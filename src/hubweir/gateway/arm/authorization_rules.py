@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import partial
 
 from hubweir.auth.authorization_rule import AuthorizationRule, Secret
 from hubweir.errors import NOT_FOUND, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, page, resource
-from hubweir.gateway.arm.look_and_act import look_and_act
+from hubweir.gateway.arm.look_and_act import look_and_act, look_and_delete
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.http.exchange import Response, answer_of
 from hubweir.namespace.connection_string import ConnectionString
@@ -62,16 +63,13 @@ async def put_rule(call: ArmCall) -> Response:
 
 
 async def delete_rule(call: ArmCall) -> Response:
-    """204: there is none of that name."""
-
-    async def attempt() -> Response:
+    def find() -> Awaitable[object] | None:
         level = _level(call)
         if _find(call, level) is None:
-            return answer(None, 204)
-        await answer_of(partial(call.gateway.rules.delete, level, call.names["rule"]))
-        return answer(None)
+            return None
+        return answer_of(partial(call.gateway.rules.delete, level, call.names["rule"]))
 
-    return await look_and_act(attempt)
+    return await look_and_delete(find)
 
 
 async def list_keys(call: ArmCall) -> Response:

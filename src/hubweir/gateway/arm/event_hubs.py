@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from functools import partial
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from hubweir.errors import NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, page, resource, time_of
-from hubweir.gateway.arm.look_and_act import look_and_act
+from hubweir.gateway.arm.look_and_act import look_and_act, look_and_delete
 from hubweir.gateway.arm.members import Members
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.http.atom import retention_days
@@ -72,16 +73,14 @@ async def put_hub(call: ArmCall) -> Response:
 
 
 async def delete_hub(call: ArmCall) -> Response:
-    """204: there is none of that name."""
     name, gateway = call.names["hub"], call.gateway
 
-    async def attempt() -> Response:
+    def find() -> Awaitable[object] | None:
         if gateway.namespace.find(name, EventHubDescription) is None:
-            return answer(None, 204)
-        await answer_of(partial(gateway.keeper.delete, name, EventHubDescription))
-        return answer(None)
+            return None
+        return answer_of(partial(gateway.keeper.delete, name, EventHubDescription))
 
-    return await look_and_act(attempt)
+    return await look_and_delete(find)
 
 
 # Consumer groups
@@ -134,15 +133,14 @@ async def put_group(call: ArmCall) -> Response:
 async def delete_group(call: ArmCall) -> Response:
     gateway, name = call.gateway, call.names["group"]
 
-    async def attempt() -> Response:
+    def find() -> Awaitable[object] | None:
         hub = gateway.namespace.find(call.names["hub"], EventHubDescription)
         if hub is None or hub.description.find_group(name) is None:
-            return answer(None, 204)
+            return None
         change = partial(remove_group, name=name)
-        await answer_of(partial(gateway.keeper.change, hub.name, EventHubDescription, change))
-        return answer(None)
+        return answer_of(partial(gateway.keeper.change, hub.name, EventHubDescription, change))
 
-    return await look_and_act(attempt)
+    return await look_and_delete(find)
 
 
 # Parts

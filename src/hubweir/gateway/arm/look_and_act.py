@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from hubweir.errors import ENTITY_EXISTS, NOT_FOUND, ServiceError
+from hubweir.gateway.arm.documents import answer
+from hubweir.gateway.http.exchange import Response
 
 T = TypeVar("T")
 
@@ -32,3 +34,19 @@ async def look_and_act(attempt: Callable[[], Awaitable[T]]) -> T:
             if refusal.condition not in (ENTITY_EXISTS, NOT_FOUND):
                 raise
     return await attempt()
+
+
+async def look_and_delete(find: Callable[[], Awaitable[object] | None]) -> Response:
+    """The answer to a DELETE: 200, or 204 where there is nothing to delete. Raises as look_and_act.
+
+    find: looks, and returns what deletes the thing when it is waited for; None: there is none.
+    """
+
+    async def attempt() -> Response:
+        deletion = find()
+        if deletion is None:
+            return answer(None, 204)
+        await deletion
+        return answer(None)
+
+    return await look_and_act(attempt)

@@ -8,14 +8,14 @@ entity's settings as a whole; its authorization rules stay.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import TypeVar
 
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
 from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, cut_page, resource
-from hubweir.gateway.arm.look_and_act import look_and_act
+from hubweir.gateway.arm.look_and_act import look_and_act, look_and_delete
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.entity_counts import EntityCounts, ask_counts
 from hubweir.gateway.http.exchange import Response, answer_of
@@ -155,15 +155,12 @@ async def _put(call: ArmCall, wanted: WantedEntity[K]) -> Response:
 
 
 async def _delete(call: ArmCall, name: str, kind: type[K]) -> Response:
-    """204: there is none of that name."""
-
-    async def attempt() -> Response:
+    def find() -> Awaitable[object] | None:
         if call.gateway.namespace.find(name, kind) is None:
-            return answer(None, 204)
-        await answer_of(partial(call.gateway.keeper.delete, name, kind))
-        return answer(None)
+            return None
+        return answer_of(partial(call.gateway.keeper.delete, name, kind))
 
-    return await look_and_act(attempt)
+    return await look_and_delete(find)
 
 
 async def _element(call: ArmCall, kind: type[MessagingDescription]) -> Element:

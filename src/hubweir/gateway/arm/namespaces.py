@@ -5,12 +5,13 @@ Its Sku is its profile, and stays; its capacity is its throughput units. Locatio
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, page, resource, time_of
-from hubweir.gateway.arm.look_and_act import look_and_act
+from hubweir.gateway.arm.look_and_act import look_and_act, look_and_delete
 from hubweir.gateway.arm.members import Members
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.arm.tags import UNTOLD, check_location, wanted_location, wanted_tags
@@ -97,16 +98,14 @@ async def patch_namespace(call: ArmCall) -> Response:
 
 
 async def delete_namespace(call: ArmCall) -> Response:
-    """204: there is none of that name."""
     name, process = call.names["namespace"], call.gateway.process
 
-    async def attempt() -> Response:
+    def find() -> Awaitable[object] | None:
         if _find(process, name) is None:
-            return answer(None, 204)
-        await management_of(process.default).delete(name)
-        return answer(None)
+            return None
+        return management_of(process.default).delete(name)
 
-    return await look_and_act(attempt)
+    return await look_and_delete(find)
 
 
 async def check_name(call: ArmCall) -> Response:

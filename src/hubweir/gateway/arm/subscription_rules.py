@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import partial
 
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.arm.documents import Document, answer, page, resource
-from hubweir.gateway.arm.look_and_act import look_and_act
+from hubweir.gateway.arm.look_and_act import look_and_act, look_and_delete
 from hubweir.gateway.arm.members import Members
 from hubweir.gateway.arm.operation import ArmCall
 from hubweir.gateway.http.exchange import Response, answer_of
@@ -76,17 +77,15 @@ async def put_rule(call: ArmCall) -> Response:
 
 
 async def delete_rule(call: ArmCall) -> Response:
-    """204: there is none of that name."""
     namespace, name = call.gateway.namespace, call.names["rule"]
 
-    async def attempt() -> Response:
+    def find() -> Awaitable[object] | None:
         subscription = namespace.find(_path(call), SubscriptionDescription)
         if subscription is None or namespace.subscription_rules(subscription.name).find(name) is None:
-            return answer(None, 204)
-        await answer_of(partial(call.gateway.subscription_rules.delete, subscription.name, name))
-        return answer(None)
+            return None
+        return answer_of(partial(call.gateway.subscription_rules.delete, subscription.name, name))
 
-    return await look_and_act(attempt)
+    return await look_and_delete(find)
 
 
 # Parts

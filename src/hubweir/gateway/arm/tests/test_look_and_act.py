@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hubweir.errors import ENTITY_EXISTS, NOT_FOUND, STORE_OFFLINE, Condition, ServiceError
-from hubweir.gateway.arm.look_and_act import LOOKS, look_and_act
+from hubweir.gateway.arm.look_and_act import LOOKS, look_and_act, look_and_delete
 from hubweir.gateway.arm.tests.arm_client import BUS, HUBS, ArmClient
 from hubweir.testing.running_namespace import running_namespace
 
@@ -153,3 +153,12 @@ def test_what_looking_again_does_not_change_is_told_at_once() -> None:
     attempts = Attempts(STORE_OFFLINE)
     with pytest.raises(ServiceError, match="refusal 1"):
         asyncio.run(look_and_act(attempts))
+
+
+def test_a_deletion_looks_again_and_says_204_once_somebody_else_was_faster() -> None:
+    there = [Attempts(NOT_FOUND), None]
+    assert asyncio.run(look_and_delete(lambda: (found := there.pop(0)) and found())).status == 204
+    assert there == []
+    assert asyncio.run(look_and_delete(Attempts())).status == 200
+    with pytest.raises(ServiceError, match="refusal 1"):
+        asyncio.run(look_and_delete(Attempts(STORE_OFFLINE)))
