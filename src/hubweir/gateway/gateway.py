@@ -168,6 +168,7 @@ class Gateway:
                 limits=limits,
                 connections=lambda: len(self._connections),
                 has_connection_quota=settings.profile.connections is not None,
+                processes=process.processes,
             )
         else:
             self.keeper = keeper = CatalogKeeper(source, brokers, env)

@@ -2,7 +2,8 @@
 
 As NamespaceAdmission: *in* is all or nothing, *out* is told how long to wait. What is lent holds for one lease; what is
 left of it then is given back with the next one that is asked for. Where more is wanted than is lent, the next lease may
-bring it. Without a keeper the process goes on with its part of the units, by itself.
+bring it. Without a keeper the process goes on with an equal part of the units, by itself: that of one process of all
+that the service has, so that they never have more together, whichever of them is away.
 
 Everything that moves is counted, for `take_counts`: the keeper sums the counts of all processes up, and bills them.
 Times are monotonic milliseconds. After a crash: what was not told yet is not counted.
@@ -73,12 +74,15 @@ class _Lent:
 
 
 class LentAdmission:
-    """See the module's text. units: held by the namespace; None: off, and nothing is limited."""
+    """See the module's text.
 
-    def __init__(self, namespace: str, *, units: int | None, now_ms: int) -> None:
+    units: held by the namespace; None: off, and nothing is limited. processes: of the service, with this one.
+    """
+
+    def __init__(self, namespace: str, *, units: int | None, processes: int, now_ms: int) -> None:
         self._namespace = namespace
         self._counts = MovedCounts()
-        self._processes = 1
+        self._processes = processes
         self._is_alone = False
         self.set_units(units, now_ms)
 
@@ -171,16 +175,15 @@ class LentAdmission:
         debt = Amount(max(0, -self._out.left_bytes), max(0, -self._out.left_events))
         return self._in.ask(waiting, first, now_ms), self._out.ask(debt, Amount(), now_ms)
 
-    def lend(self, amounts: tuple[Amount, Amount], processes: int, now_ms: int) -> None:
-        """The next lease. processes: how many there are, this one too."""
-        self._processes = max(1, processes)
+    def lend(self, amounts: tuple[Amount, Amount], now_ms: int) -> None:
+        """The next lease."""
         for lent, amount in zip((self._in, self._out), amounts, strict=True):
             lent.left_bytes += amount.size_bytes
             lent.left_events += amount.events
             lent.until_ms = now_ms + LEASE_MS
 
     def go_on_alone(self, now_ms: int, *, is_alone: bool) -> None:
-        """While there is no keeper, each process has its part of the units, by how many there were last."""
+        """Whether there is no keeper; while there is none, the process has its part of the units."""
         self._is_alone = is_alone
         for lent in (self._in, self._out):
             if not is_alone:

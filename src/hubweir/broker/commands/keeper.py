@@ -154,14 +154,10 @@ class AskUsage(KeeperCommand, frozen=True):
 
 @answer(228)
 class UnitsLent(Answer, frozen=True):
-    """What may be used until the next lease, in and out. processes: how many serve the namespace.
-
-    connections: of the namespace at all others together.
-    """
+    """What may be used until the next lease, in and out. connections: of the namespace at all others together."""
 
     amount_in: Amount
     amount_out: Amount
-    processes: int
     connections: int
 
 

@@ -61,8 +61,9 @@ class LentUnits:
         limits: UnitsLimits,
         connections: Callable[[], int],
         has_connection_quota: bool,
+        processes: int,
     ) -> None:
-        """connections: how many are this namespace's here."""
+        """connections: how many are this namespace's here. processes: of the service, with this one."""
         self._env = env
         self._source = source
         self._limits = limits
@@ -70,7 +71,9 @@ class LentUnits:
         self._has_connection_quota = has_connection_quota
         self.other_connections = 0
         namespace = source.namespace.description
-        self.admission = LentAdmission(namespace.name, units=namespace.units.held or None, now_ms=env.monotonic_ms())
+        self.admission = LentAdmission(
+            namespace.name, units=namespace.units.held or None, processes=processes, now_ms=env.monotonic_ms()
+        )
         self._throttle_lines = ThrottleLines(env, THROTTLED, THROTTLED_OVER, namespace=namespace.name)
         self._waiting: deque[_Run] = deque()
         self._is_asking = False
@@ -231,7 +234,7 @@ class LentUnits:
         now_ms = self._env.monotonic_ms()
         if isinstance(answer, UnitsLent):
             self.admission.go_on_alone(now_ms, is_alone=False)
-            self.admission.lend((answer.amount_in, answer.amount_out), answer.processes, now_ms)
+            self.admission.lend((answer.amount_in, answer.amount_out), now_ms)
             self.other_connections = answer.connections
         else:
             self.admission.go_on_alone(now_ms, is_alone=True)

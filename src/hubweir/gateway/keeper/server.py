@@ -183,8 +183,7 @@ class KeeperServer:
         others = sum(count for other, count in connections.items() if other != process)
         asked = command.asked_in, command.asked_out
         lent_in, lent_out = self._units(gateway).lend(process, asked, command.moved)
-        processes = len(self._keeper(gateway).followers.processes)
-        on_answer(UnitsLent(lent_in, lent_out, processes, others))
+        on_answer(UnitsLent(lent_in, lent_out, others))
 
     def _ask_usage(self, gateway: Gateway, command: AskUsage, on_answer: OnAnswer) -> None:
         gateway.units.ask_usage(_then(on_answer, lambda hours: UsageTold(tuple(hours))))

@@ -14,9 +14,9 @@ from hubweir.throughput_unit.usage import MovedCounts
 NOTHING = Amount()
 
 
-def lent(in_: Amount = NOTHING, out: Amount = NOTHING, *, units: int | None = 1) -> LentAdmission:
-    admission = LentAdmission("contoso", units=units, now_ms=0)
-    admission.lend((in_, out), 2, 0)
+def lent(in_: Amount = NOTHING, out: Amount = NOTHING, *, units: int | None = 1, processes: int = 2) -> LentAdmission:
+    admission = LentAdmission("contoso", units=units, processes=processes, now_ms=0)
+    admission.lend((in_, out), 0)
     return admission
 
 
@@ -55,7 +55,7 @@ def test_nothing_is_admitted_while_another_lease_is_asked_for() -> None:
     admission = lent(Amount(1_000, 10))
     assert admission.ask(NOTHING, NOTHING, 10)[0].unused == Amount(1_000, 10)
     assert not is_admitted(admission.admit(1, 1, 11))
-    admission.lend((Amount(50, 1), NOTHING), 2, 12)
+    admission.lend((Amount(50, 1), NOTHING), 12)
     assert is_admitted(admission.admit(50, 1, 12))
 
 
@@ -88,7 +88,7 @@ def test_what_goes_out_beyond_what_was_lent_is_a_debt_that_the_next_lease_is_to_
     _, asked_out = admission.ask(NOTHING, NOTHING, 10)
     assert asked_out.short == Amount(1_048_576, 0)
     assert asked_out.wanted == Amount(3_145_728, 100) and asked_out.unused == NOTHING
-    admission.lend((NOTHING, Amount(1_048_576, 0)), 2, 20)
+    admission.lend((NOTHING, Amount(1_048_576, 0)), 20)
     assert admission.reserve_egress(0, 0, 20).delay_ms == 0
     admission.give_back_unsent(paced, 1_000, 1, 21)
     assert admission.reserve_egress(1_000, 1, 22).delay_ms == 0
@@ -130,10 +130,17 @@ def test_corrections_of_what_was_told_are_negative() -> None:
     assert admission.take_counts() == MovedCounts(-10, -1, -50, -1)
 
 
+@pytest.mark.parametrize("processes", [1, 4])
+def test_a_process_that_no_keeper_has_lent_anything_yet_has_its_part_of_the_units(processes: int) -> None:
+    admission = LentAdmission("contoso", units=2, processes=processes, now_ms=0)
+    admission.go_on_alone(0, is_alone=True)
+    assert is_admitted(admission.admit(2 * 1_048_576 // processes, 2_000 // processes, 0))
+    assert not is_admitted(admission.admit(0, 1, 0)) and not is_admitted(admission.admit(1, 0, 0))
+
+
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_without_a_keeper_each_goes_on_with_its_part_of_the_units(processes: int) -> None:
-    admission = LentAdmission("contoso", units=2, now_ms=0)
-    admission.lend((NOTHING, NOTHING), processes, 0)
+    admission = lent(units=2, processes=processes)
     admission.go_on_alone(0, is_alone=True)
     part = 2_000 // processes
     assert is_admitted(admission.admit(0, part, 0))
@@ -144,7 +151,7 @@ def test_without_a_keeper_each_goes_on_with_its_part_of_the_units(processes: int
     assert admission.reserve_egress(0, 2 * 4_096 // processes + 1, 500).delay_ms > 0
     admission.go_on_alone(600, is_alone=False)
     assert not is_admitted(admission.admit(0, 1, 600))
-    admission.lend((Amount(0, 1), NOTHING), processes, 600)
+    admission.lend((Amount(0, 1), NOTHING), 600)
     assert is_admitted(admission.admit(0, 1, 600))
 
 
@@ -156,7 +163,7 @@ def test_other_units_begin_with_what_is_lent_of_them() -> None:
     assert is_admitted(admission.admit(1, 1, 2))
     admission.go_on_alone(3, is_alone=True)
     admission.set_units(1, 4)
-    assert is_admitted(admission.admit(0, 1_000, 4))
+    assert is_admitted(admission.admit(0, 500, 4))
     assert not is_admitted(admission.admit(0, 1, 4))
 
 

@@ -162,13 +162,14 @@ class KeeperWorld(World):
 
 
 class Follower(World):
-    """A process that follows, with its connections."""
+    """A process that follows, one of two that the service has, with its connections."""
 
     def __init__(self, keeper: KeeperWorld, process: int) -> None:
         self.keeper_world = keeper
         self.env, self.counters, self.broker, self.gate = keeper.env, keeper.counters, keeper.broker, keeper.gate
         self.stream = Stream(keeper, process)
         self.process = GatewayProcess(self.env, Brokers([keeper.shared_gate]), limits=keeper.limits, process_id=process)
+        self.process.processes = 2
         self.client = KeeperClient(self.env, self.stream, process)
         self.connections = Connections(self.process)
         settings = keeper.gateway.settings

@@ -10,10 +10,12 @@ from hubweir.errors import STORE_OFFLINE, TIMED_OUT
 from hubweir.gateway.amqp.tests.world import event
 from hubweir.gateway.keeper.client import CHANGE_LIMIT_MS
 from hubweir.gateway.keeper.tests.keeper_world import NAMESPACE, Follower, KeeperWorld
+from hubweir.gateway.keeper.tests.test_lent_units import Load, hold
 from hubweir.namespace.catalog_followers import APPLY_LIMIT_MS
 from hubweir.namespace.event_hub_description import EventHubDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.rights import Rights
+from hubweir.throughput_unit.unit_lender import LEASE_MS
 
 
 @pytest.fixture
@@ -195,3 +197,18 @@ def test_no_log_is_said_to_be_gone_where_the_catalog_is_not_known_as_it_is(world
     world.run_for(50)
     assert not process.has_log("another")
     assert not world.process.has_log("another")
+
+
+def test_a_process_that_a_new_keeper_knows_alone_has_an_equal_part_when_that_keeper_goes_too() -> None:
+    world = KeeperWorld(hubs={"hub": 4})
+    two = [world.follower(process) for process in (101, 202)]
+    load = Load(two)
+    hold(world, 1)
+    for follower in two:
+        follower.went()
+    two[0].came()
+    load.send_for(2 * LEASE_MS)
+    two[0].went()
+    world.run_for(5_000)
+    answers = load.send_for(1_001)
+    assert [each.count("accepted") for each in answers] == [1_000, 1_000]

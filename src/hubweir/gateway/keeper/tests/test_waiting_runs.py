@@ -45,6 +45,7 @@ class Asked:
             limits=UnitsLimits(),
             connections=lambda: 0,
             has_connection_quota=False,
+            processes=2,
         )
 
     def is_following(self, name: str) -> bool:
@@ -72,7 +73,7 @@ class Asked:
     def lend(self, events: int) -> None:
         """Answer the lease that was asked for last."""
         _, on_answer = self.asked[-1]
-        on_answer(UnitsLent(Amount(10**6, events), Amount(), 2, 0))
+        on_answer(UnitsLent(Amount(10**6, events), Amount(), 0))
 
 
 def test_a_run_that_would_fit_waits_behind_one_that_does_not() -> None:
