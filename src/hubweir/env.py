@@ -151,6 +151,9 @@ class Files(Protocol):
     def free_bytes(self) -> int:
         """Space left on the file system of the root, or of the folder that these files are for."""
 
+    def file_system(self) -> int:
+        """Which file system that is: where two folders have the same, what one takes the other has no more."""
+
 
 def join_path(*parts: str) -> str:
     """A path of the Files interface; empty parts (the root) are left out."""

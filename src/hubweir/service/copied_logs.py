@@ -52,15 +52,22 @@ class CopiedLogs:
             newest[log.store] = max(newest[log.store], newest_epoch_in(self._source, folder))
         self.newest_epochs = dict(newest)
 
-    def lacks_room(self, free_bytes: Callable[[str], int]) -> str:
-        """Which store has too little space left, and how little; empty when none. free_bytes: of a store's folder."""
+    def lacks_room(self, files_of: Callable[[str], Files]) -> str:
+        """Which disk has too little space left for its stores together, and how little; empty when none has.
+
+        files_of: for a store's folder, as far as its space goes.
+        """
         needed: defaultdict[str, int] = defaultdict(lambda: SPARE_BYTES)
         for log, copy in self._copies.items():
             needed[log.store] += copy.space_bytes
-        for store, size_bytes in needed.items():
-            free = free_bytes(store)
+        disks: defaultdict[int, list[str]] = defaultdict(list)
+        for store in needed:
+            disks[files_of(store).file_system()].append(store)
+        for stores in disks.values():
+            size_bytes, free = sum(needed[store] for store in stores), files_of(stores[0]).free_bytes()
             if size_bytes > free:
-                return f"{store} has {free / MIB:.0f} MiB free, and the namespace needs {size_bytes / MIB:.0f} there"
+                where = f"the disk of {', '.join(stores)}"
+                return f"{where} has {free / MIB:.0f} MiB free, and the namespace needs {size_bytes / MIB:.0f} there"
         return ""
 
     def copy(self, on_bytes: Callable[[int], None]) -> None:

@@ -73,7 +73,7 @@ class NamespaceRestore:
             folder.lock_others()
             logs.look()
             envs = {CATALOG_FOLDER: self._env} | {store: folder.envs[index] for store, index in stores.items()}
-            lacking = logs.lacks_room(lambda store: envs[store].files.free_bytes())
+            lacking = logs.lacks_room(lambda store: envs[store].files)
             if lacking:
                 raise NoNamespaceRestore(f"{lacking}: nothing was changed; make room")
             try:

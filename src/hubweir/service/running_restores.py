@@ -174,7 +174,7 @@ class RunningRestores:
     def _copy(self, restore: _Restore) -> None:
         """Step 2."""
         restore.logs.look()
-        lacking = restore.logs.lacks_room(lambda store: SystemFiles(self._data, space_of=store).free_bytes())
+        lacking = restore.logs.lacks_room(lambda store: SystemFiles(self._data, space_of=store))
         if lacking:
             raise ServiceError(STORE_OFFLINE, f"{lacking}: make room.")
         restore.logs.copy(partial(self._copied, restore))

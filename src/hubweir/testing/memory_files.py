@@ -263,6 +263,9 @@ class MemoryFiles:
         inodes = self.names.all_inodes() if self.frees_at_sync else self.names.files().values()
         return self.capacity_bytes - sum(inode.size for inode in inodes)
 
+    def file_system(self) -> int:
+        return id(self)
+
     # -- for tests
 
     def bytes_of(self, path: str) -> bytearray:

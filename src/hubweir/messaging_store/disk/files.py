@@ -295,7 +295,7 @@ class _FolderLock:
 class SystemFiles:
     """Files below a root folder, which is made when it is absent. See hubweir.env.Files.
 
-    space_of: the folder below the root whose file system free_bytes is about; "" for the root's.
+    space_of: the folder below the root whose file system free_bytes and file_system are about; "" for the root's.
     """
 
     def __init__(self, root: str | os.PathLike[str], *, descriptors: int = DESCRIPTORS, space_of: str = "") -> None:
@@ -390,3 +390,6 @@ class SystemFiles:
     def free_bytes(self) -> int:
         status = os.statvfs(self._space_of)
         return status.f_bavail * status.f_frsize
+
+    def file_system(self) -> int:
+        return os.stat(self._space_of).st_dev

@@ -39,6 +39,9 @@ class ReadOnlyFiles:
     def free_bytes(self) -> int:
         return self._files.free_bytes()
 
+    def file_system(self) -> int:
+        return self._files.file_system()
+
     def open(self, path: str, *, create: bool = False) -> NoReturn:
         raise _refused(path)
 

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from hubweir.limits import MIB
 from hubweir.messaging_store.disk.moved_log import remove_log_files
 from hubweir.service import copied_logs
 from hubweir.service.copied_logs import CopiedLogs
+from hubweir.service.stopped_folder import SPARE_BYTES
 from hubweir.service.tests.restore_world import RestoreWorld
+from hubweir.testing.memory_files import MemoryFiles
 
 
 @pytest.fixture
@@ -46,11 +49,28 @@ def test_of_several_logs_of_a_store_the_newest_epoch_is_told(world: RestoreWorld
     assert logs_of(world).newest_epochs[newest.store] < alone
 
 
-def test_the_store_that_has_too_little_room_is_named(world: RestoreWorld) -> None:
+def test_the_disk_that_has_too_little_room_is_named(world: RestoreWorld) -> None:
     logs, full = logs_of(world), world.two.logs[-1].store
-    assert logs.lacks_room(lambda store: 1 << 40) == ""
-    lacking = logs.lacks_room(lambda store: 0 if store == full else 1 << 40)
-    assert lacking.startswith(f"{full} has 0 MiB free, and the namespace needs ")
+    disks = {store: MemoryFiles() for store in logs.newest_epochs}
+    assert logs.lacks_room(disks.__getitem__) == ""
+    disks[full].capacity_bytes = 0
+    lacking = logs.lacks_room(disks.__getitem__)
+    assert lacking == f"the disk of {full} has 0 MiB free, and the namespace needs 8 there"
+
+
+def test_stores_on_one_disk_must_fit_there_together(world: RestoreWorld) -> None:
+    world.backup.append(world.two.logs[0], bytes(3 * MIB))
+    world.backup.append(world.two.logs[1], bytes(5 * MIB))
+    logs, one, other = logs_of(world), MemoryFiles(capacity_bytes=30 * MIB), MemoryFiles(capacity_bytes=9 * MIB)
+    one.capacity_bytes = 2 * SPARE_BYTES + sum(logs._copies[log].space_bytes for log in world.two.logs)
+    assert one.capacity_bytes > 24 * MIB
+    assert logs.lacks_room(lambda store: other if store == "catalog" else one) == ""
+    one.capacity_bytes -= 1
+    lacking = "the disk of store-0, store-1 has 24 MiB free, and the namespace needs 24 there"
+    assert logs.lacks_room(lambda store: other if store == "catalog" else one) == lacking
+    one.capacity_bytes = 30 * MIB
+    lacking = "the disk of store-0, store-1, catalog has 30 MiB free, and the namespace needs 32 there"
+    assert logs.lacks_room(lambda store: one) == lacking
 
 
 def test_one_log_that_cannot_be_removed_keeps_no_other_from_being_removed(

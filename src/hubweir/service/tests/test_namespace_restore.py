@@ -124,8 +124,10 @@ def test_a_folder_that_a_service_or_one_of_its_processes_holds_is_refused(world:
 
 def test_a_disk_without_room_is_refused_with_both_sizes(world: RestoreWorld) -> None:
     files = world.home.env.files
-    files.capacity_bytes -= files.free_bytes() - SPARE_BYTES
-    assert "8 MiB free, and the namespace needs 8 there: nothing was changed; make room" in restore_is_refused(world)
+    files.capacity_bytes -= files.free_bytes() - 3 * SPARE_BYTES
+    refusal = restore_is_refused(world)
+    assert "MiB free, and the namespace needs 24 there: nothing was changed; make room" in refusal
+    assert refusal.startswith("the disk of store-0, store-1, catalog has ")
     files.capacity_bytes += 16 * MIB  # beside the reserves of three stores
     world.restore()
     assert world.home.served() == HOME | TWO

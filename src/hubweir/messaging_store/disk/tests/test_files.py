@@ -304,6 +304,13 @@ def test_the_space_that_is_left_is_that_of_the_folder_that_the_files_are_for(
     assert asked == [str(tmp_path), str(tmp_path / "store-1")]
 
 
+def test_folders_of_one_file_system_say_so_and_others_say_another(tmp_path: Path) -> None:
+    (tmp_path / "store-1").mkdir()
+    (tmp_path / "store-2").symlink_to("/proc")  # the one that is another on every machine
+    one, other = SystemFiles(tmp_path), SystemFiles(tmp_path, space_of="store-2")
+    assert one.file_system() == SystemFiles(tmp_path, space_of="store-1").file_system() != other.file_system()
+
+
 @pytest.mark.parametrize("path", ["../x", "a/../../x", ".", "a/\0"])
 def test_no_path_leaves_the_root(files: SystemFiles, path: str) -> None:
     with pytest.raises(StoreError):
