@@ -89,13 +89,18 @@ class CopiedLogs:
         self._copies[self._catalog].show()
 
     def remove(self) -> OSError | None:
-        """Take back all that was copied, the catalog first; why something is left, for the next restore to remove."""
+        """Take back all that was copied, the catalog first; why something is left, for the next restore to remove.
+
+        A catalog that stays where it is shown names its logs, so they stay, too.
+        """
         problem = None
         for log in reversed(self._places):
             try:
                 remove_log_files(self._files, log.store, log.log_id)
             except OSError as error:
                 problem = problem or error
+                if log == self._catalog and self._files.exists(join_path(log.store, LOGS_FOLDER, log.log_id)):
+                    break
         return problem
 
     @property

@@ -1,26 +1,29 @@
 """A namespace of a backup comes into a data folder that has others, while no service runs on the folder.
 
 The folder is locked (stopped_folder.py), and nothing may have the namespace's name, its hosts or its logs. Then: what
-an interrupted restore left is removed → every log of its entities is copied unseen → their stores take an epoch above
-those of the logs → the logs are shown → captured files are copied → the default namespace stays the default one → the
-catalog, which names the logs, is copied and shown with one rename (messaging_store/disk/moved_log.py).
+an interrupted restore left is removed → there must be room for all of it → stores that the folder has not are made →
+every log of its entities is copied unseen → their stores take an epoch above those of the logs → the logs are shown →
+captured files are copied → the default namespace stays the default one → the catalog, which names the logs, is copied
+and shown with one rename (messaging_store/disk/moved_log.py).
 
 After a crash: the namespace is there, or it is not, and the others are as they were. Before the last step logs may be
-left that no catalog names, of which a start tells; the same command removes them, and restores the namespace. What goes
-wrong takes back what was done. Between that rename and what the store then remembers of the catalog (disk/newest) the
+left that no catalog names, of which a start tells, and stores without logs, which a start serves; the same command
+removes the ones, goes on with the others, and restores the namespace. What goes wrong takes back what was done, the
+stores that were made among it. Between that rename and what the store then remembers of the catalog (disk/newest) the
 namespace is there, and the next start tells `records-lost` of its catalog, which lost nothing: it skips numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 
-from hubweir.env import Env, Files
+from hubweir.env import Env, Files, join_path
 from hubweir.errors import HubweirError, ServiceError, StoreLocked
 from hubweir.messaging_store.disk.files import SystemFiles
+from hubweir.messaging_store.disk.layout import LOGS_FOLDER
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.catalog_writer import CatalogWriter
 from hubweir.namespace.host_names import HostNameTaken, divide
@@ -28,7 +31,7 @@ from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.service.backup import BackedUp
 from hubweir.service.copied_logs import CopiedLogs
-from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX
+from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX, store_folder
 from hubweir.service.stopped_folder import StoppedFolder, WaitFor, on_disk
 
 
@@ -68,15 +71,21 @@ class NamespaceRestore:
             logs = CopiedLogs(self._env.files, self._source, namespace)
             self._check(namespace, others, logs)
             stores = {log.store: int(log.store.removeprefix(STORE_PREFIX)) for log in namespace.logs}
-            for index in sorted(set(stores.values())):
+            known = set(folder.known())
+            for index in sorted(known.intersection(stores.values())):
                 folder.own(index)
             folder.lock_others()
             logs.look()
-            envs = {CATALOG_FOLDER: self._env} | {store: folder.envs[index] for store, index in stores.items()}
-            lacking = logs.lacks_room(lambda store: envs[store].files)
+            lacking = logs.lacks_room(self._disk_of)
             if lacking:
                 raise NoNamespaceRestore(f"{lacking}: nothing was changed; make room")
+            made: list[str] = []
+            ends.callback(self._remove_stores, made)  # once they are closed, and while the folder is still locked
             try:
+                for index in sorted(set(stores.values()) - known):
+                    if not self._env.files.exists(store_folder(index)):
+                        made.append(store_folder(index))
+                    folder.own(index)
                 logs.copy(on_bytes)
                 for store, index in stores.items():
                     self._raise_epoch(folder.stores[index], logs.newest_epochs[store])
@@ -86,8 +95,15 @@ class NamespaceRestore:
                 logs.copy_catalog(on_bytes)
                 self._raise_epoch(catalogs, logs.newest_epochs[CATALOG_FOLDER])
                 logs.show_catalog()
+            except (HubweirError, OSError) as error:
+                if (left := logs.remove()) is not None:
+                    raise NoNamespaceRestore(
+                        f"{error}. What was copied could not be removed ({left}): the same command again begins with "
+                        "that"
+                    ) from error
+                raise
             except (Exception, KeyboardInterrupt):
-                logs.remove()  # what it leaves, the next try removes
+                logs.remove()
                 raise
 
     # Steps
@@ -113,6 +129,19 @@ class NamespaceRestore:
             divide({each.name: each.hostnames for each in (*descriptions, new)})
         except HostNameTaken as taken:
             raise NoNamespaceRestore(f"{self._data}: {taken}") from taken
+
+    def _disk_of(self, store: str) -> Files:
+        """What knows the space for a store: where its folder is, or is going to be."""
+        files = self._env.files
+        return self._env_of(store).files if files.exists(store) else files
+
+    def _remove_stores(self, made: Sequence[str]) -> None:
+        """Those that have no log: what they were made for did not come. One that stays, the next try goes on with."""
+        files = self._env.files
+        for store in made:
+            with suppress(OSError):
+                if not files.list(join_path(store, LOGS_FOLDER)):
+                    files.remove_folder(store)
 
     def _raise_epoch(self, store: MessagingStore, newest: int) -> None:
         self._wait_for(partial(store.raise_epoch, newest)).value()

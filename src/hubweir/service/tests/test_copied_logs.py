@@ -73,6 +73,31 @@ def test_stores_on_one_disk_must_fit_there_together(world: RestoreWorld) -> None
     assert logs.lacks_room(lambda store: one) == lacking
 
 
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_a_catalog_that_cannot_be_removed_keeps_the_logs_that_it_names(
+    world: RestoreWorld, monkeypatch: pytest.MonkeyPatch, is_shown: bool
+) -> None:
+    before, catalog = world.home.logs(), world.two.catalog_id
+    logs = logs_of(world)
+    logs.copy(lambda count: None)
+    logs.show()
+    logs.copy_catalog(lambda count: None)
+    if is_shown:
+        logs.show_catalog()
+
+    def stuck(files: object, store: str, log_id: str) -> None:
+        if log_id == catalog:
+            raise OSError("the disk is away")
+        remove_log_files(files, store, log_id)  # type: ignore[arg-type]  # files of the world
+
+    with monkeypatch.context() as planted:
+        planted.setattr(copied_logs, "remove_log_files", stuck)
+        assert str(logs.remove()) == "the disk is away"
+    named = {f"{log.store}/{log.log_id}" for log in world.two.logs}
+    assert named.intersection(world.home.logs()) == (named if is_shown else set())
+    assert logs.remove() is None and world.home.logs() == before
+
+
 def test_one_log_that_cannot_be_removed_keeps_no_other_from_being_removed(
     world: RestoreWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,15 +105,15 @@ def test_one_log_that_cannot_be_removed_keeps_no_other_from_being_removed(
     logs = logs_of(world)
     logs.copy(lambda count: None)
     logs.show()
-    first = world.two.logs[0].log_id
+    first = world.two.logs[-1]  # behind the catalog the first to be removed
 
     def stuck(files: object, store: str, log_id: str) -> None:
-        if log_id == first:
+        if log_id == first.log_id:
             raise OSError("the disk is away")
         remove_log_files(files, store, log_id)  # type: ignore[arg-type]  # files of the world
 
     with monkeypatch.context() as planted:
         planted.setattr(copied_logs, "remove_log_files", stuck)
         assert str(logs.remove()) == "the disk is away"
-    assert [name for name in world.home.logs() if name not in before] == [f"{world.two.logs[0].store}/{first}"]
+    assert [name for name in world.home.logs() if name not in before] == [f"{first.store}/{first.log_id}"]
     assert logs.remove() is None and world.home.logs() == before

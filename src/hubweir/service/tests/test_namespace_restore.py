@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +16,10 @@ from hubweir.env import join_path
 from hubweir.errors import HubweirError, StoreError
 from hubweir.limits import MIB
 from hubweir.messaging_store.disk.layout import UNFINISHED_SUFFIX
-from hubweir.service.namespace_restore import NoNamespaceRestore
+from hubweir.service.namespace_restore import NoNamespaceRestore, restore_namespace
 from hubweir.service.stopped_folder import SPARE_BYTES
 from hubweir.service.tests.restore_world import HOME, TWO, MemoryFolder, RestoreWorld
-from hubweir.testing.memory_faults import Fault
+from hubweir.testing.memory_faults import Fault, Killed
 
 
 @pytest.fixture
@@ -57,6 +59,19 @@ def test_a_store_that_the_folder_has_not_is_made(world: RestoreWorld) -> None:
     assert not world.home.env.files.exists("store-1/FORMAT")
     world.restore()
     assert world.home.env.files.exists("store-1/FORMAT")
+
+
+def test_it_is_made_on_a_real_disk_too_where_its_space_is_that_of_the_data_folder(
+    world: RestoreWorld, tmp_path: Path
+) -> None:
+    for name, folder in (("data", world.home), ("backup", world.backup)):
+        for path, data in folder.contents().items():
+            file = tmp_path / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+    restore_namespace(str(tmp_path / "backup"), str(tmp_path / "data"), world.two, lambda count: None, lambda: None)
+    for log in world.two.logs:
+        assert (tmp_path / "data" / log.store / "logs" / log.log_id).is_dir()
 
 
 def test_a_namespace_without_entities_comes_too(world: RestoreWorld) -> None:
@@ -128,6 +143,7 @@ def test_a_disk_without_room_is_refused_with_both_sizes(world: RestoreWorld) -> 
     refusal = restore_is_refused(world)
     assert "MiB free, and the namespace needs 24 there: nothing was changed; make room" in refusal
     assert refusal.startswith("the disk of store-0, store-1, catalog has ")
+    assert not files.exists("store-1"), "a refusal makes no store"
     files.capacity_bytes += 16 * MIB  # beside the reserves of three stores
     world.restore()
     assert world.home.served() == HOME | TWO
@@ -213,6 +229,87 @@ def test_a_copy_that_is_stopped_leaves_nothing(world: RestoreWorld, stop: BaseEx
     assert world.home.logs() == before and world.home.served() == HOME
     world.restore()
     assert world.home.served() == HOME | TWO
+
+
+@pytest.mark.parametrize("place", ["on_bytes", "copy_captured"])
+def test_a_store_that_was_made_for_what_did_not_come_is_removed(world: RestoreWorld, place: str) -> None:
+    def fails(*_: object) -> None:
+        assert world.home.env.files.exists("store-1/FORMAT")
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="^no more$"):
+        world.restore(**{place: fails})
+    assert world.home.env.files.list("") == ["catalog", "store-0"]
+    world.restore()
+    assert world.home.served() == HOME | TWO
+
+
+@pytest.mark.parametrize("there", ["store-1/photo", "store-1/FORMAT"])
+def test_a_folder_of_a_store_that_was_there_before_stays(world: RestoreWorld, there: str) -> None:
+    """A disk that was just put there has no store yet, and may have anything else."""
+    if there.endswith("FORMAT"):
+        world.home.take_epochs(1, "store-1")
+    else:
+        world.home.env.files.set_bytes(there, b"of somebody")
+    world.home.end_process()
+    with pytest.raises(OSError, match="^no more$"):
+        world.restore(copy_captured=partial(_raises, "no more"))
+    assert world.home.env.files.exists(there)
+    world.restore()
+    assert world.home.served() == HOME | TWO and world.home.env.files.exists(there)
+
+
+def test_an_end_while_a_failed_restore_is_taken_back_leaves_what_the_same_command_goes_on_with(
+    calls: int, measure: Callable[[int], int]
+) -> None:
+    for nth in some(calls // 2, measure):
+        world = RestoreWorld()
+
+        def fails(world: RestoreWorld = world, nth: int = nth) -> None:
+            world.home.env.files.plan(Fault.KILL, nth, forever=True)
+            raise OSError("no more")
+
+        with suppress(OSError, Killed):
+            world.restore(copy_captured=fails)
+        world.home.env.files.heal()
+        world.home.end_process()
+        assert world.home.served() == HOME, nth
+        world.restore()
+        assert world.home.served() == HOME | TWO, nth
+
+
+def test_what_could_not_be_taken_back_is_told_of_and_keeps_its_store(world: RestoreWorld) -> None:
+    def fails() -> None:
+        world.home.env.files.plan(Fault.EIO, forever=True, call="rename")
+        raise OSError("no more")
+
+    with pytest.raises(
+        NoNamespaceRestore, match=r"^no more\. What was copied could not be removed \(.*: the same command"
+    ):
+        world.restore(copy_captured=fails)
+    world.home.env.files.heal()
+    assert world.home.env.files.exists(join_path("store-1", "logs", world.two.logs[-1].log_id))
+    world.restore()
+    assert world.home.served() == HOME | TWO
+
+
+def test_a_store_that_cannot_be_removed_hides_not_what_went_wrong_and_the_same_command_goes_on(
+    world: RestoreWorld,
+) -> None:
+    def fails() -> None:
+        world.home.env.files.plan(Fault.EIO, forever=True, call="list")
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="^no more$"):
+        world.restore(copy_captured=fails)
+    world.home.env.files.heal()
+    assert world.home.env.files.exists("store-1/FORMAT") and world.home.served() == HOME
+    world.restore()
+    assert world.home.served() == HOME | TWO
+
+
+def _raises(text: str) -> None:
+    raise OSError(text)
 
 
 def test_a_copy_that_is_not_what_was_copied_is_not_served(world: RestoreWorld) -> None:
