@@ -101,6 +101,11 @@ STOPPING = LineKind(
     "It was told to stop.",
 )  # fmt: skip
 STOPPED = LineKind("stopped", logging.INFO, "the service has stopped, after {seconds:.1f} s", "All is on disk.")
+STOP_LEFT = LineKind(
+    "stop-left", logging.ERROR, "the stop is not over after {seconds:.0f} s; it waits for: {what}. The process ends "
+    "without that, with exit code 3: it loses nothing that a kill would not",
+    "A disk hangs, or is very slow: the process ended as by a kill.",
+)  # fmt: skip
 READ_AGAIN = LineKind(
     "read-again", logging.INFO, "{what}: {outcome}", "After a SIGHUP: what was read anew, or why it stays as it was.",
     per_minute=MANY,
@@ -229,7 +234,7 @@ ALARM_OVER = LineKind(
 )  # fmt: skip
 
 KINDS = (
-    START, READY, STOPPING, STOPPED, READ_AGAIN,
+    START, READY, STOPPING, STOPPED, STOP_LEFT, READ_AGAIN,
     CONNECTION_OPENED, CONNECTION_CLOSED,
     ENTITY_CREATED, ENTITY_CHANGED, ENTITY_PURGED, ENTITY_DELETED, NAMESPACE_CREATED, NAMESPACE_DELETED,
     TEST_ORDERED,

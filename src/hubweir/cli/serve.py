@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from hubweir.cli.given_settings import CommandInSections, configured, takes_sett
 from hubweir.config.namespace_settings import SaidNamespaces
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
 from hubweir.namespace.connection_string import ConnectionString
+from hubweir.service.bounded_stop import StopLimit
 from hubweir.service.event_loop import loop_factory
 from hubweir.service.log_output import LogOutput, begin_log
 from hubweir.service.parts import Parts
@@ -43,8 +45,10 @@ def serve(config: Path | None, **flags: object) -> None:
     given = partial(configured, flags, os.environ, config)
     settings, said = given()
     output = begin_log(settings.log_level, settings.log_format)
-    with asyncio.Runner(loop_factory=loop_factory(settings.loop)) as runner:
-        runner.run(_serve(settings, said, output, given))
+    with StopLimit() as limit, asyncio.Runner(loop_factory=loop_factory(settings.loop)) as runner:
+        code = runner.run(_serve(settings, said, output, given, limit))
+    if code:
+        sys.exit(code)
 
 
 async def _serve(
@@ -52,8 +56,9 @@ async def _serve(
     said: SaidNamespaces,
     output: LogOutput,
     given: Callable[[], tuple[Settings, SaidNamespaces]],
-) -> None:
-    """given: reads the settings anew, from where they came."""
+    limit: StopLimit,
+) -> int:
+    """The exit code. given: reads the settings anew, from where they came."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     output.follow(loop)
     life = ServiceLife(settings)
@@ -71,10 +76,13 @@ async def _serve(
     if settings.profile == "official-emulator" or settings.emulator_config or settings.emulator_config_text:
         _say(EMULATOR_READY_LINE)
     await stop.wait()
+    limit.begin(service)
     await again.stop()
     life.stopping()
     await service.stop()
-    life.stopped()
+    if service.exit_code == 0:
+        life.stopped()
+    return service.exit_code
 
 
 async def _started(settings: Settings, said: SaidNamespaces) -> Parts:

@@ -34,6 +34,7 @@ from hubweir.gateway.connections import own_connections
 from hubweir.gateway.http.open_metrics import ProcessSamples
 from hubweir.gateway.keeper.client import KeeperClient
 from hubweir.service.asked_process import ask_once
+from hubweir.service.bounded_stop import DISK_WAIT_S, StopLimit
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.data_folder import store_folder
 from hubweir.service.event_loop import loop_factory
@@ -85,6 +86,11 @@ class BrokerProcess(Parts):
             raise unusable(start.settings.data, error) from error
         return process
 
+    @property
+    def stop_limit_s(self) -> float:
+        """See StoppingProcess. Clients that were let go before have had their time."""
+        return DISK_WAIT_S if self._has_let_go else super().stop_limit_s
+
     async def _start(self) -> None:
         start, folder = self._start_document, RuntimeFolder.of(self.settings.data)
         self._ends.callback(self._env.close)
@@ -96,6 +102,7 @@ class BrokerProcess(Parts):
             self.alarms,
             partial(self._new_broker, capture_places(self.settings, self._files)),
             named=start.named,
+            stop_waits=self.stop_waits,
         )
         self._ends.push_async_callback(stores.stop)
         self._stores = {store.index: store for store in await stores.start(start.own_stores)}
@@ -270,14 +277,14 @@ class BrokerProcess(Parts):
             if not self._has_let_go:
                 self.ready = False
                 self._has_let_go = True
-                await self._listeners.close(grace_ms=self.settings.stop_grace_ms)
+                await self._end_clients()
 
 
 def _about(store_index: int) -> str:
     return f"store {store_folder(store_index)}"
 
 
-async def _run(start: ProcessStart, output: LogOutput) -> None:
+async def _run(start: ProcessStart, output: LogOutput, limit: StopLimit) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     output.follow(loop)
     loop.add_signal_handler(signal.SIGTERM, stop.set)
@@ -286,17 +293,20 @@ async def _run(start: ProcessStart, output: LogOutput) -> None:
     process = await BrokerProcess.start(start)
     loop.add_signal_handler(signal.SIGHUP, process.read_certificate)
     await stop.wait()
+    limit.begin(process)
     await process.stop()
 
 
 def main() -> None:
-    """The whole life of the process; exit code 1 when it cannot start, and the log says why."""
+    """The whole life of the process; exit code 1 when it cannot start, EXIT_LEFT when it left a disk that hangs: the
+    log says why.
+    """
     start = ProcessStart.decode(sys.stdin.buffer.read())
     settings = start.settings
     output = begin_log(settings.log_level, settings.log_format, process=start.index)
     try:
-        with asyncio.Runner(loop_factory=loop_factory(settings.loop)) as runner:
-            runner.run(_run(start, output))
+        with StopLimit() as limit, asyncio.Runner(loop_factory=loop_factory(settings.loop)) as runner:
+            runner.run(_run(start, output, limit))
     except HubweirError as error:
         logger.error("it ends: %s", error)  # the text is for people
         os._exit(1)

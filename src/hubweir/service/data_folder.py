@@ -25,11 +25,17 @@ FORMAT_NAME, FORMAT_VERSION = "FORMAT", 3
 FORMAT_TEXT = b"hubweir data %d\n" % FORMAT_VERSION
 _FORMAT = re.compile(rb"hubweir data ([0-9]{1,9})\n")
 CATALOG_FOLDER, STORE_PREFIX, TLS_FOLDER, CAPTURE_FOLDER = "catalog", "store-", "tls", "capture"
+ABOUT_CATALOGS = "the catalogs"  # as texts name their store
 
 
 def store_folder(store_index: int) -> str:
     """The folder of a messaging store of partitions, by the number that placements have."""
     return f"{STORE_PREFIX}{store_index}"
+
+
+def about_store(store_index: int) -> str:
+    """The same store, as texts name it."""
+    return f"messaging store {store_folder(store_index)}"
 
 
 def check_data_format(files: Files, folder: str) -> None:

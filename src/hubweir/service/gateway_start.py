@@ -28,6 +28,8 @@ from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import AuthorizationRuleDescription
 from hubweir.namespace.secret import Secret
+from hubweir.service.bounded_stop import StopWaits
+from hubweir.service.data_folder import ABOUT_CATALOGS
 from hubweir.service.desired_entities import make_entities
 
 logger = logging.getLogger(__name__)
@@ -110,7 +112,7 @@ def _root_rule(known: NamespaceDescription, key: str) -> AuthorizationRuleDescri
     return AuthorizationRuleDescription(ROOT_RULE, Rights.ALL, Secret(key), secondary)
 
 
-async def stop_gateways(process: GatewayProcess) -> None:
+async def stop_gateways(process: GatewayProcess, waits: StopWaits) -> None:
     """Have each gateway begin nothing more, and write what was used of its throughput units.
 
     That it could not be written is logged where it happens. Nothing is tried again.
@@ -120,5 +122,5 @@ async def stop_gateways(process: GatewayProcess) -> None:
             gateway.idle_deletions.stop()
         gateway.forwarder.stop()
         gateway.keeper.stop()
-        with suppress(ServiceError):
+        with suppress(ServiceError), waits.on(ABOUT_CATALOGS):
             await answer_of(gateway.units.stop)

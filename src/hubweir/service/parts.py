@@ -41,10 +41,18 @@ from hubweir.messaging_store.log_store import LogStore
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.namespace.host_names import HostNames
+from hubweir.service.bounded_stop import StoppingProcess
 from hubweir.service.certificate import ReadCertificate, ServiceCertificate
 from hubweir.service.client_string import client_string
-from hubweir.service.completions import answer, done
-from hubweir.service.data_folder import CATALOG_FOLDER, own_data_folder, store_folder, stored_logs
+from hubweir.service.completions import answer
+from hubweir.service.data_folder import (
+    ABOUT_CATALOGS,
+    CATALOG_FOLDER,
+    about_store,
+    own_data_folder,
+    store_folder,
+    stored_logs,
+)
 from hubweir.service.gateway_start import start_gateway, stop_gateways
 from hubweir.service.listeners import Listeners
 from hubweir.service.log_output import set_level
@@ -86,7 +94,7 @@ class DataFolderUnusable(HubweirError):
     """The disk refused something that a start needs: no folder can be there, no right to it, no space left."""
 
 
-class Parts:
+class Parts(StoppingProcess):
     """See the module's text. Made on a running loop; used on that loop.
 
     ready: clients may come, and it does not stop. alarms: what the operator must know now, all of it. namespaces: as
@@ -102,6 +110,7 @@ class Parts:
     _listeners: Listeners
 
     def __init__(self, settings: Settings, open_store: OpenStore = MessagingStore.open, *, index: int = 0) -> None:
+        super().__init__()
         self.settings = settings
         self._open_store = open_store
         self.namespaces: tuple[NamespaceSettings, ...] = ()
@@ -125,6 +134,11 @@ class Parts:
         self.ready = False
         self.alarms.close()
         await self._ends.aclose()
+
+    @property
+    def stop_limit_s(self) -> float:
+        """See StoppingProcess. First clients have their time."""
+        return self.settings.stop_grace_ms / 1_000 + super().stop_limit_s
 
     def read_certificate(self) -> None:
         """Read certificate, key and the CAs of clients again: they hold for connections that come from then on.
@@ -177,7 +191,7 @@ class Parts:
             alarms=self.alarms,
             has_retention=False,
         )
-        self._ends.push_async_callback(done, catalogs.close)
+        self._ends.push_async_callback(self.stop_waits.until_done, ABOUT_CATALOGS, catalogs.close)
         look = StoreLook(self._env, catalogs.look_at_syncs)
         self._ends.callback(look.stop)
         look.start()
@@ -198,7 +212,7 @@ class Parts:
 
     def _start_broker(self, store_index: int = 0) -> Broker:
         broker = self._new_broker(capture_places(self.settings, self._files), store_index, self._env)
-        self._ends.push_async_callback(done, broker.stop)
+        self._ends.push_async_callback(self.stop_waits.until_done, about_store(store_index), broker.stop)
         broker.start()
         return broker
 
@@ -232,7 +246,7 @@ class Parts:
             tracer=self._traces,
             own_orders=self.own_orders,
         )
-        self._ends.push_async_callback(stop_gateways, process)
+        self._ends.push_async_callback(stop_gateways, process, self.stop_waits)
         return process
 
     def _judge_orders(self, tell_others: TellOthers = nobody_else) -> ServiceOrders:
@@ -257,8 +271,12 @@ class Parts:
             portal_samples=self._all_samples if is_shown else None,
             metrics=None if access is None else MetricsPage(self._all_samples, access),
         )
-        self._ends.push_async_callback(listeners.close, grace_ms=self.settings.stop_grace_ms)
+        self._ends.push_async_callback(self._end_clients)
         return listeners
+
+    async def _end_clients(self) -> None:
+        with self.stop_waits.on("clients"):
+            await self._listeners.close(grace_ms=self.settings.stop_grace_ms)
 
     async def _start_gateways(
         self, stored: StoredNamespaces, hosts: Mapping[str, HostNames], issuer: IssuerKeys | None

@@ -18,8 +18,8 @@ from hubweir.drivers.system_env import SystemEnv
 from hubweir.env import Env
 from hubweir.errors import HubweirError
 from hubweir.messaging_store.disk.files import SystemFiles
-from hubweir.service.completions import done
-from hubweir.service.data_folder import store_folder
+from hubweir.service.bounded_stop import StopWaits
+from hubweir.service.data_folder import about_store, store_folder
 from hubweir.service.served_store import ServedStore
 
 # A disk that answers is known by then; one that hangs comes later, or never.
@@ -38,7 +38,7 @@ def no_store_answers(settings: ProcessSettings) -> NoStoreAnswers:
 class ServedStores:
     """See the module's text. open_broker: opens the store of an index with an Env, and makes the broker on it.
 
-    named: the stores in which catalogs name logs.
+    named: the stores in which catalogs name logs. stop_waits: is told what its stop waits for.
     """
 
     def __init__(
@@ -49,12 +49,14 @@ class ServedStores:
         open_broker: Callable[[int, Env], Broker],
         *,
         named: Container[int],
+        stop_waits: StopWaits,
     ) -> None:
         self._env = env
         self._settings = settings
         self._alarms = alarms
         self._open_broker = open_broker
         self._named = named
+        self._stop_waits = stop_waits
         self._stores: tuple[ServedStore, ...] = ()
         self._envs: list[SystemEnv] = []
         self._changed = asyncio.Event()
@@ -79,9 +81,11 @@ class ServedStores:
 
     async def stop(self) -> None:
         """Stop all brokers, together, then the threads."""
-        await asyncio.gather(*(done(store.stop) for store in self._stores))
-        for env in self._envs:
-            env.close()
+        waits = self._stop_waits
+        await asyncio.gather(*(waits.until_done(about_store(store.index), store.stop) for store in self._stores))
+        for store, env in zip(self._stores, self._envs, strict=True):
+            with waits.on(about_store(store.index)):
+                env.close()
 
     def _new(self, index: int) -> ServedStore:
         folder, settings = store_folder(index), self._settings

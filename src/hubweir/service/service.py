@@ -108,7 +108,12 @@ class Service(Parts):
         has_folders = self._open_store == MessagingStore.open
         new_broker = partial(self._new_broker, capture_places(self.settings, self._files))
         stores = ServedStores(
-            self._env, self.settings, self.alarms, new_broker, named=stored.stores if has_folders else ()
+            self._env,
+            self.settings,
+            self.alarms,
+            new_broker,
+            named=stored.stores if has_folders else (),
+            stop_waits=self.stop_waits,
         )
         self._ends.push_async_callback(stores.stop)
         self.stores = await stores.start(range(count))

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -34,6 +35,7 @@ from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.env import Env
 from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.gateway.status import ask_in_time
+from hubweir.service.bounded_stop import DISK_WAIT_S, EXIT_LEFT
 from hubweir.service.completions import answer
 from hubweir.service.heartbeat import Heartbeat
 
@@ -44,13 +46,14 @@ STEADY_S = 10.0  # who lived so long starts again at once
 _SIGNALS = {BrokerFault.STOP: signal.SIGTERM, BrokerFault.KILL: signal.SIGKILL, BrokerFault.STALL: signal.SIGSTOP}
 ORDER_MS = 200  # who ordered it may be connected to that very process, and is answered first
 ORDERS_S = 20.0  # one that stalls is killed within 13 s
-STOP_S = 20.0  # for a process that was asked to end: the stores write what is pending
+STOP_S = DISK_WAIT_S + 2.0  # for a process that was asked to end, and ends itself without a disk that hangs
 
 
 class SupervisedProcess:
     """See the module's text. index: 0 … number of processes - 1. life: the process that there is now. stores: of it.
 
-    was_up: the life that ended last could be reached before.
+    was_up: the life that ended last could be reached before. has_left: when it was asked to end it left a disk that
+    hangs, or had to be killed.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class SupervisedProcess:
         self.index = index
         self.process_id = 0
         self.life: WatchedProcess | None = None
-        self.is_serving = self.was_up = False
+        self.is_serving = self.was_up = self.has_left = False
         self.starts = 0
         self._env = env
         self._door = door
@@ -225,13 +228,23 @@ class SupervisedProcess:
         life = self.life
         if life is None:
             return
+        if self._heart is not None:
+            self._heart.stop()  # it answers no more while its stores write what is pending
         life.send(signal.SIGTERM)
         try:
             async with asyncio.timeout(STOP_S):
                 await life.ended()
+            self.has_left = life.exit_code == EXIT_LEFT
         except TimeoutError:
             logger.error("broker process %d did not end within %.0f s: it is killed", self.index, STOP_S)
+            self.has_left = True
             await life.kill()
+
+    def kill(self) -> None:
+        """Have the system end it, if it is there; in any thread."""
+        if self.life is not None:
+            with suppress(OSError):  # it ends at this very moment
+                self.life.send(signal.SIGKILL)
 
     # Inside
 

@@ -42,6 +42,7 @@ from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.keeper.server import KeeperServer
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.namespace.entity import EntityDescription
+from hubweir.service.bounded_stop import EXIT_LEFT
 from hubweir.service.certificate import ReadCertificate, ServiceCertificate
 from hubweir.service.completions import answer
 from hubweir.service.data_folder import store_count
@@ -60,6 +61,7 @@ logger = logging.getLogger(__name__)
 
 PROGRAM = (sys.executable, "-m", "hubweir.service.broker_process")
 PROCESS_ID_BYTES = 4
+KILL_WAIT_S = 7.0  # behind the limit of a process: it is killed after 2 s of it, and is to be gone
 
 
 class BrokerProcessFailed(HubweirError):
@@ -111,6 +113,21 @@ class Supervisor(Parts):
 
     def _take_certificate(self, read: ReadCertificate) -> None:
         """Its files are there, which each process reads when it hears of the namespaces."""
+
+    @property
+    def stop_limit_s(self) -> float:
+        """See StoppingProcess. Its processes have their own limit before, and some seconds to be killed in."""
+        return super().stop_limit_s + KILL_WAIT_S
+
+    def leave(self) -> None:
+        """See StoppingProcess. A process that was left alive would serve on without anybody who keeps the catalogs."""
+        for process in self.processes:
+            process.kill()
+
+    @property
+    def exit_code(self) -> int:
+        """See StoppingProcess. Of its processes, one that left a disk, or had to be killed, counts."""
+        return EXIT_LEFT if any(process.has_left for process in self.processes) else 0
 
     # Steps
 
@@ -310,5 +327,9 @@ class Supervisor(Parts):
     async def _end_processes(self) -> None:
         """First all let their clients go: what those sent is answered by brokers of any process."""
         await asyncio.gather(*(process.let_clients_go() for process in self.processes))
-        await asyncio.gather(*(process.stop() for process in self.processes))
+        await asyncio.gather(*map(self._stop_process, self.processes))
         await self._tasks.stop()
+
+    async def _stop_process(self, process: SupervisedProcess) -> None:
+        with self.stop_waits.on(f"broker process {process.index}"):
+            await process.stop()

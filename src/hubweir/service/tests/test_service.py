@@ -175,7 +175,7 @@ def test_a_client_that_never_answers_does_not_hold_up_a_stop(loop_name: str, tmp
 def test_a_part_that_fails_to_end_does_not_keep_the_data_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def failing(_: object) -> None:
+    async def failing(*_: object) -> None:
         raise RuntimeError("planted")
 
     async def scenario() -> None:

@@ -32,6 +32,7 @@ from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.errors import STORE_OFFLINE, TIMED_OUT, ServiceError
 from hubweir.service import heartbeat, supervised_process
+from hubweir.service.bounded_stop import EXIT_LEFT
 from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.testing.event_loops import run_on
 from hubweir.testing.memory_files import MemoryFiles
@@ -39,6 +40,11 @@ from hubweir.testing.memory_files import MemoryFiles
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are watched on Linux alone")
 WAITS = "import time; time.sleep(60)"
 # It makes the file when the signal does nothing any more.
+# It takes some seconds to end.
+ENDS_WITH = (
+    "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: (time.sleep({seconds}), sys.exit({code}))); "
+    "open({ready!r}, 'x'); time.sleep(60)"
+)
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open({ready!r}, 'x'); time.sleep(60)"
 
 
@@ -280,7 +286,33 @@ async def test_one_that_does_not_end_when_asked_is_killed() -> None:
         keeping = asyncio.ensure_future(world.process.keep())
         await world.until(ready.exists)
         await world.close(keeping)
-    assert world.lives[0].exit_code == -signal.SIGKILL
+    assert world.lives[0].exit_code == -signal.SIGKILL and world.process.has_left
+
+
+@on_a_loop
+async def test_one_that_left_a_disk_that_hangs_says_so_by_its_exit_code() -> None:
+    for code, has_left in ((0, False), (1, False), (EXIT_LEFT, True)):
+        with TemporaryDirectory() as folder:
+            ready = Path(folder, "ready")
+            world = World(ENDS_WITH.format(seconds=0, code=code, ready=str(ready)))
+            keeping = asyncio.ensure_future(world.process.keep())
+            await world.until(ready.exists)
+            await world.close(keeping)
+        assert world.lives[0].exit_code == code and world.process.has_left is has_left
+
+
+@on_a_loop
+async def test_one_that_takes_long_to_end_is_not_taken_for_one_that_stalls() -> None:
+    """It answers no more, while its stores write what is pending."""
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(heartbeat, "BEAT_MS", 5)
+        ready = Path(folder, "ready")
+        world = World(ENDS_WITH.format(seconds=2, code=5, ready=str(ready)))
+        world.door.refuses = True
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(ready.exists)
+        await world.close(keeping)
+    assert (world.lives[0].exit_code, world.process.has_left) == (5, False)
 
 
 @on_a_loop

@@ -1,0 +1,113 @@
+"""The stop of a process has an end, whatever a disk does: what hangs is left, and the exit code and the log say so.
+
+A sync on a disk that hangs ends when the disk answers, or never, and everything that closes a store waits for it: its
+broker, the threads that are joined, what the interpreter waits for at its end. So a thread of its own looks at the
+clock, and ends the process as a kill would. That loses nothing that was accepted in the durable mode: it is on disk,
+and of what still waits for that sync nobody was told so. The system frees the locks; the next start finds what it finds
+after a kill. A process that the system cannot end, because the disk holds it, keeps its locks until it can.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+
+from hubweir.service.completions import done
+from hubweir.service_log import STOP_LEFT
+
+logger = logging.getLogger(__name__)
+
+# Longer than a disk under full load takes to write what is pending; peers that do not answer our close take up to 4 s
+# of it. With stop_grace_ms, and the time for processes to be killed in, it is less than the 30 s that deploy/ gives.
+DISK_WAIT_S = 15.0
+# Of a process that left a disk; no other end of a service has it.
+EXIT_LEFT = 3
+# The log may lie on the disk that hangs.
+TELL_S = 1.0
+
+
+class StopWaits:
+    """What a stop waits for now, by name."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    @contextmanager
+    def on(self, name: str) -> Iterator[None]:
+        """While it is waited for."""
+        self._names.append(name)
+        try:
+            yield
+        finally:
+            self._names.remove(name)
+
+    async def until_done(self, name: str, stop: Callable[[Callable[[], None]], None]) -> None:
+        """Stop what says through a completion that it has stopped."""
+        with self.on(name):
+            await done(stop)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The longest waited for first; none where nothing has a name."""
+        return tuple(self._names)
+
+
+class StoppingProcess:
+    """What stops. stop_waits: what for, now."""
+
+    def __init__(self) -> None:
+        self.stop_waits = StopWaits()
+
+    @property
+    def stop_limit_s(self) -> float:
+        """How long its stop may take before the process ends without what it still waits for."""
+        return DISK_WAIT_S
+
+    @property
+    def exit_code(self) -> int:
+        """Of the process, once it has stopped."""
+        return 0
+
+    def leave(self) -> None:
+        """End what nobody else would, before the process ends without what hangs. In another thread than its loop."""
+
+
+class StopLimit:
+    """A context manager around the life of a process, its loop's end included; `begin` when it stops."""
+
+    def __init__(self, end_process: Callable[[int], object] = os._exit) -> None:
+        self._end_process = end_process
+        self._is_over = threading.Event()
+
+    def __enter__(self) -> StopLimit:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over.set()
+
+    def begin(self, stopping: StoppingProcess) -> None:
+        """From now on it has its stop_limit_s."""
+        threading.Thread(target=self._watch, args=(stopping,), name="hubweir-stop", daemon=True).start()
+
+    def _watch(self, stopping: StoppingProcess) -> None:
+        limit_s = stopping.stop_limit_s
+        if self._is_over.wait(limit_s):
+            return
+        what = ", ".join(stopping.stop_waits.names) or "threads that have not ended"
+        tell = threading.Thread(target=_tell, args=(limit_s, what), name="hubweir-stop-log", daemon=True)
+        try:
+            tell.start()
+            tell.join(TELL_S)
+            stopping.leave()
+        finally:
+            self._end_process(EXIT_LEFT)
+
+
+def _tell(seconds: float, what: str) -> None:
+    STOP_LEFT.say(logger, seconds=seconds, what=what)
