@@ -132,9 +132,11 @@ class Administration:
         return entity_of(self._call("PUT", path, entry_document(kind, members, inside)))
 
     def update(self, kind: EntityType, path: str, changes: Mapping[str, str]) -> EntityInfo:
-        """Change what an entity is given; the rest stays as it was a moment before. NOT_FOUND."""
-        known = self.get(path)
-        return self.replace(kind, path, {**known.settings, **changes})
+        """Change what an entity is given; the rest stays, with what others change at the same time. NOT_FOUND.
+
+        changes: elements of its description, and their texts; an empty one is the default.
+        """
+        return entity_of(self._call("PATCH", path, entry_document(kind, changes, "")))
 
     def replace(self, kind: EntityType, path: str, members: Mapping[str, str], inside: str = "") -> EntityInfo:
         """Replace an entity's description as a whole; NOT_FOUND."""

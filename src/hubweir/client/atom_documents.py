@@ -29,14 +29,6 @@ SERVICE_BUS = "http://schemas.microsoft.com/netservices/2010/10/servicebus/conne
 INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
 _TYPE = f"{{{INSTANCE}}}type"
 
-# Elements of descriptions that the service sets itself.
-_TOLD = frozenset(
-    (
-        *("SizeInBytes", "MessageCount", "IsAnonymousAccessible", "CreatedAt", "UpdatedAt", "AccessedAt"),
-        *("EntityAvailabilityStatus", "SubscriptionCount", "SqlFilterCount", "CorrelationFilterCount"),
-        *("FilteringMessagesBeforePublishing", "EnableSubscriptionPartitioning", "Name"),
-    )
-)
 # Of an answer that does not name its condition.
 _CONDITIONS = {
     400: ARGUMENT_ERROR,
@@ -94,11 +86,6 @@ class EntityInfo:
     rules: tuple[AuthorizationRuleDescription, ...] = field(default=(), repr=False)  # their keys refuse to be printed
     filter: RulePart | None = None
     action: RulePart | None = None
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """The members that somebody may set."""
-        return {name: text for name, text in self.members.items() if name not in _TOLD}
 
 
 def entry_document(kind: EntityType, members: Mapping[str, str], inside: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -53,6 +54,19 @@ def test_a_queue_s_life(administration: Administration) -> None:
     with pytest.raises(ServiceError) as gone:
         administration.get("orders")
     assert gone.value.condition is NOT_FOUND
+
+
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_of_changes_of_different_settings_at_once_none_undoes_another(brokers: int) -> None:
+    with running_namespace(brokers=brokers) as namespace, ThreadPoolExecutor(3) as senders:
+        administration = Administration(ConnectionString.parse(namespace.connection_string()))
+        administration.create(EntityType.QUEUE, "orders", {})
+        for number in range(1, 21):
+            asked = {"LockDuration": f"PT{number + 4}S", "MaxDeliveryCount": str(number), "UserMetadata": f"m{number}"}
+            changes = [{name: text} for name, text in asked.items()]
+            list(senders.map(lambda change: administration.update(EntityType.QUEUE, "orders", change), changes))
+            members = administration.get("orders").members
+            assert {name: members[name] for name in asked} == asked
 
 
 def test_lists_are_asked_for_page_by_page(administration: Administration) -> None:

@@ -76,7 +76,6 @@ def test_an_entry_is_its_name_its_members_in_order_and_its_counts() -> None:
     assert found.name == "orders"
     assert list(found.members.items()) == [("LockDuration", "PT1M"), ("SizeInBytes", "7"), ("UserMetadata", "")]
     assert found.counts == {"ActiveMessageCount": 3, "Dead": 0}
-    assert found.settings == {"LockDuration": "PT1M", "UserMetadata": ""}  # a size is told and never set
     assert (found.rules, found.filter, found.action) == ((), None, None)
 
 
@@ -125,7 +124,7 @@ def test_a_rule_has_its_filter_and_its_action_with_values_in_their_types() -> No
         name: type(value) for name, value in values.items()
     }
     assert found.action == RulePart("SqlRuleAction", {"SqlExpression": "SET b = 1"}, {})
-    assert (found.members, found.settings) == ({"Name": "r"}, {})
+    assert found.members == {"Name": "r"}
 
 
 def test_an_empty_action_is_none() -> None:

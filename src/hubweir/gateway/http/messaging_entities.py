@@ -4,6 +4,7 @@
 |-------------------------------|-------------------|
 | PUT                           | 201; 409 when it is there |
 | PUT with `If-Match: *`        | 200: replaced as a whole; 404 when it is not there |
+| PATCH                         | 200: what it names is changed; 404; of ours, for whoever shares an entity |
 | GET, DELETE                   | 200; 404 |
 | GET of `…/$Fragments`         | 200, a feed by number; of ours, for operators |
 | GET of a list                 | 200, a feed in order of names; rules `$Default` first, then as they were made |
@@ -18,7 +19,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hubweir.auth.authorization_rule import KEY_BYTES, new_key
 from hubweir.gateway.entity_counts import EntityCounts, FragmentAnswer, ask_counts, ask_fragments
@@ -110,6 +111,19 @@ async def put_topic(gateway: Gateway, request: Request, name: str, element: Elem
     return await _put(gateway, request, read_topic(element, name, partial(_new_key, gateway)))
 
 
+async def patch(gateway: Gateway, request: Request, entity: Entity[MessagingDescription]) -> Response:
+    """Change what the body names, an empty element to its default. All else stays as it is when the change is made."""
+    told = read_xml(_content(gateway, request, entity.description, EntityCounts()).encode())
+    told.children = [child for child in told.children if child.name != "AuthorizationRules"]
+    element = read_xml(await read_body(gateway, request)).find(told.name)
+    if element is None:
+        raise refused(f"it holds no {told.name}")
+    check_forwarding(gateway, request, _read(gateway, entity.name, element).description)
+    over = Element(told.name, children=[*element.children, *told.children])  # of two of one name the first one holds
+    seen, wanted = (_read(gateway, entity.name, each) for each in (told, over))
+    return await _change(gateway, request, wanted, seen.description)
+
+
 async def entity_response(
     gateway: Gateway, request: Request, entity: Entity[MessagingDescription], status: int = 200
 ) -> Response:
@@ -158,6 +172,11 @@ async def put_subscription(gateway: Gateway, request: Request, match: Match) -> 
     wanted = read_subscription(element, _path(match))
     check_rule(wanted.description.first_rule)
     return await _put(gateway, request, wanted)
+
+
+async def patch_subscription(gateway: Gateway, request: Request, match: Match) -> Response:
+    is_change(request)
+    return await patch(gateway, request, gateway.namespace.get(_path(match), SubscriptionDescription))
 
 
 async def delete_subscription(gateway: Gateway, request: Request, match: Match) -> Response:
@@ -217,12 +236,28 @@ async def _put(gateway: Gateway, request: Request, wanted: WantedEntity[K]) -> R
     change = is_change(request)
     check_forwarding(gateway, request, wanted.description)
     if change:
-        its = partial(replace_settings, wanted=wanted.description, rules=wanted.rules)
-        made = await answer_of(partial(gateway.keeper.change, wanted.description.name, kind, its))
-    else:
-        made = await answer_of(partial(gateway.keeper.create, wanted.new))
-    entity = gateway.namespace.get(made.name, kind)
-    return await entity_response(gateway, request, entity, 200 if change else 201)
+        return await _change(gateway, request, wanted, None)
+    made = await answer_of(partial(gateway.keeper.create, wanted.new))
+    return await entity_response(gateway, request, gateway.namespace.get(made.name, kind), 201)
+
+
+async def _change(gateway: Gateway, request: Request, wanted: WantedEntity[K], seen: K | None) -> Response:
+    """seen: see replace_settings."""
+    kind: type[K] = type(wanted.description)
+    its = partial(replace_settings, wanted=wanted.description, seen=seen, rules=wanted.rules)
+    made = await answer_of(partial(gateway.keeper.change, wanted.description.name, kind, its))
+    return await entity_response(gateway, request, gateway.namespace.get(made.name, kind))
+
+
+def _read(gateway: Gateway, name: str, element: Element) -> WantedEntity[Any]:
+    """A description of any kind. name: of the entity, of a subscription its path."""
+    match element.name:
+        case "QueueDescription":
+            return read_queue(element, name, partial(_new_key, gateway))
+        case "TopicDescription":
+            return read_topic(element, name, partial(_new_key, gateway))
+        case _:
+            return read_subscription(element, name)
 
 
 async def _entry_of(gateway: Gateway, request: Request, entity: Entity[K]) -> AtomEntry:

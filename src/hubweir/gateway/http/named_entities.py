@@ -8,11 +8,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hubweir.errors import ARGUMENT_ERROR, ServiceError
 from hubweir.gateway.http import entities, send_events, send_messages
 from hubweir.gateway.http.entity_requests import is_change, read_body
 from hubweir.gateway.http.exchange import Request, Response, answer_of
 from hubweir.gateway.http.message_source import gone_where_absent
-from hubweir.gateway.http.messaging_entities import entity_response, put_queue, put_topic
+from hubweir.gateway.http.messaging_entities import entity_response, patch, put_queue, put_topic
 from hubweir.gateway.http.route import Match
 from hubweir.gateway.http.strict_xml import read_xml
 from hubweir.namespace.address import not_found
@@ -42,6 +43,15 @@ async def put_entity(gateway: Gateway, request: Request, match: Match) -> Respon
         if element is not None:
             return await put(gateway, request, match.entity, element)
     return await entities.put_hub(gateway, request, match.entity, data)
+
+
+async def patch_entity(gateway: Gateway, request: Request, match: Match) -> Response:
+    """Of a queue or a topic; the PUT of an event hub changes what it names already."""
+    is_change(request)
+    messaging = of_kind(_named(gateway, match), MessagingDescription)
+    if messaging is None:
+        raise ServiceError(ARGUMENT_ERROR, "A PUT with 'If-Match: *' changes what it names of an event hub: send that.")
+    return await patch(gateway, request, messaging)
 
 
 async def delete_entity(gateway: Gateway, request: Request, match: Match) -> Response:

@@ -37,6 +37,9 @@ def test_a_destination_needs_a_token_that_manages_it(standard: Http, body: str, 
     assert standard.call("PUT", "/from", body, **{header: token("there")}).status == 201
     assert standard.call("PUT", "/from", body, **ANY).status == 401
     assert standard.call("PUT", "/from", body, **ANY, **{header: token("")}).status == 200
+    assert standard.call("PATCH", "/from", body).status == 401
+    assert standard.call("PATCH", "/from", described(QUEUE, "<UserMetadata>x</UserMetadata>")).status == 200
+    assert standard.call("PATCH", "/from", body, **{header: token("there")}).status == 200
     assert standard.call("DELETE", "/from").status == 200
 
 

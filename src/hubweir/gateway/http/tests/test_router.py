@@ -37,11 +37,11 @@ def test_the_alias_of_publishers_asks_the_right_of_the_publisher() -> None:
     ("method", "path", "allowed"),
     [
         ("GET", ("hub", "messages"), None),  # a hub of that name
-        ("POST", ("hub",), "DELETE, GET, PUT"),
-        ("PATCH", ("hub",), "DELETE, GET, PUT"),
+        ("POST", ("hub",), "DELETE, GET, PATCH, PUT"),
+        ("PATCH", ("hub", "consumergroups", "group"), "DELETE, GET, PUT"),
         ("POST", ("hub", "consumergroups"), "GET"),
         ("GET", ("hub", "partitions", "0", "messages"), "POST"),
-        ("HEAD", ("hub",), "DELETE, GET, PUT"),
+        ("HEAD", ("hub",), "DELETE, GET, PATCH, PUT"),
     ],
 )
 def test_other_methods_are_refused_with_those_that_exist(
