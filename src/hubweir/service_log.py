@@ -163,6 +163,12 @@ SASL_REFUSED = LineKind("sasl-refused", logging.INFO, f"SASL{_REFUSED}", "A proo
 TOKEN_REFUSED = LineKind(
     "token-refused", logging.INFO, f"token{_REFUSED}", "A token that gives no right.", by="condition"
 )
+NO_SUCH_ENTITY = LineKind(
+    "no-such-entity", logging.INFO,
+    "no such entity: {condition}, peer {peer}[, a good token was put for {entity!r}]: {text}",
+    "A good token was put to $cbs for an entity that is not there, as clients do before they ask for a link.",
+    by="condition",
+)  # fmt: skip
 ATTACH_REFUSED = LineKind(
     "attach-refused", logging.INFO, f"attach{_REFUSED}", "A link that was asked for.", by="condition"
 )
@@ -238,8 +244,8 @@ KINDS = (
     CONNECTION_OPENED, CONNECTION_CLOSED,
     ENTITY_CREATED, ENTITY_CHANGED, ENTITY_PURGED, ENTITY_DELETED, NAMESPACE_CREATED, NAMESPACE_DELETED,
     TEST_ORDERED,
-    CONNECTION_REFUSED, SASL_REFUSED, TOKEN_REFUSED, ATTACH_REFUSED, LINK_REFUSED, SEND_REFUSED, REQUEST_REFUSED,
-    HTTP_REFUSED, THROTTLED, THROTTLED_OVER, PARTITION_THROTTLED, PARTITION_THROTTLED_OVER,
+    CONNECTION_REFUSED, SASL_REFUSED, TOKEN_REFUSED, NO_SUCH_ENTITY, ATTACH_REFUSED, LINK_REFUSED, SEND_REFUSED,
+    REQUEST_REFUSED, HTTP_REFUSED, THROTTLED, THROTTLED_OVER, PARTITION_THROTTLED, PARTITION_THROTTLED_OVER,
     CAPTURED_FILE, RETENTION, ROLL, SLOW_SYNC, REPAIRED,
     ALARM, ALARM_STANDS, ALARM_OVER,
 )  # fmt: skip

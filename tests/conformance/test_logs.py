@@ -160,7 +160,8 @@ def test_a_session_of_clients_is_in_the_log_and_no_key_no_token_and_no_body_is(t
 def check_story(lines: list[dict[str, Any]]) -> None:
     kinds = {line["kind"] for line in lines}
     wanted = {"start", "ready", "connection-opened", "connection-closed", "entity-created", "entity-changed",
-              "entity-deleted", "token-refused", "attach-refused", "http-refused", "stopping", "stopped"}  # fmt: skip
+              "entity-deleted", "token-refused", "no-such-entity", "attach-refused", "http-refused", "stopping",
+              "stopped"}  # fmt: skip
     assert wanted <= kinds, wanted - kinds
     assert "key=(secret)" in lines[0]["fields"]["settings"] and "log_format=json" in lines[0]["fields"]["settings"]
     created = [line["fields"]["entity"] for line in lines if line["kind"] == "entity-created"]

@@ -8,6 +8,7 @@
 | link        | a link that stood and was detached                            |
 | send        | deliveries that were rejected                                 |
 | token       | a token that was put to $cbs                                  |
+| entity      | a good token that was put for an entity that is not there     |
 | request     | another request to $cbs or $management                        |
 | HTTP        | a request over HTTP                                           |
 
@@ -48,6 +49,7 @@ class What(Enum):
     LINK = service_log.LINK_REFUSED
     SEND = service_log.SEND_REFUSED
     TOKEN = service_log.TOKEN_REFUSED
+    ENTITY = service_log.NO_SUCH_ENTITY
     REQUEST = service_log.REQUEST_REFUSED
     HTTP = service_log.HTTP_REFUSED
 

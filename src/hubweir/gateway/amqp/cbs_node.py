@@ -18,7 +18,7 @@ from functools import partial
 
 from hubweir.amqp.messaging.message import Message, ValueBody
 from hubweir.amqp.transport.receiver_link import ReceiverLink
-from hubweir.errors import ARGUMENT_ERROR, NOT_IMPLEMENTED, ServiceError
+from hubweir.errors import ARGUMENT_ERROR, NOT_FOUND, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.request_node import RequestNode, text_property
 from hubweir.gateway.refusals import What
@@ -59,14 +59,22 @@ class CbsNode(RequestNode):
             try:
                 replaces = self._put(message)
             except ServiceError as refusal:
-                self.host.gateway.counters["gateway.tokens_refused"] += 1
-                self.refuse(message, size, refusal, what=What.TOKEN)
+                self._refuse(message, size, refusal)
             else:
                 accept = partial(self.answer, message, size, ACCEPTED, "Accepted")
                 if replaces and self.host.endpoint.remote_product in INTERRUPT_THEMSELVES:
                     self.host.env.call_later(RENEWAL_ANSWER_MS, accept)
                 else:
                     accept()
+
+    def _refuse(self, message: Message, size: int, refusal: ServiceError) -> None:
+        """Answer with a refusal. An entity that is not there is told to good tokens alone: it is no refused token."""
+        if refusal.condition is NOT_FOUND:
+            asked = self.host.gateway.authorization.scope_of(text_property(message, "name") or "")
+            self.refuse(message, size, refusal, entity="/".join(asked.segments), what=What.ENTITY)
+        else:
+            self.host.gateway.counters["gateway.tokens_refused"] += 1
+            self.refuse(message, size, refusal, what=What.TOKEN)
 
     def _put(self, message: Message) -> bool:
         """Do what a request asks; return whether a token replaced another one. ServiceError: nothing was done."""

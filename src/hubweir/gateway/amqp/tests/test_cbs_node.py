@@ -104,6 +104,7 @@ def test_a_missing_hub_is_told_to_a_good_token_and_to_no_other(peer: Peer) -> No
     code, text = peer.put_token(missing)
     assert code == 404
     assert "The messaging entity 'sb://localhost/missing' could not be found" in text
+    assert peer.world.counters["gateway.tokens_refused"] == 0
     assert peer.put_token(missing, key="wrong")[0] == 401
     assert "Unauthorized" in peer.refusal(peer.sender("missing")).description
     assert peer.put_token("sb://localhost/")[0] == 202

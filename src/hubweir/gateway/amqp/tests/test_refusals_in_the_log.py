@@ -58,6 +58,10 @@ def refused_token(world: World) -> str:
     return peer.put_token("sb://localhost/hub", key="a wrong key")[1]
 
 
+def token_for_no_entity(world: World) -> str:
+    return world.peer().put_token("sb://localhost/Missing/ConsumerGroups/$Default")[1]
+
+
 def idle_link(world: World) -> str:
     peer = world.trusted_peer()
     sender = peer.sender("hub")
@@ -95,6 +99,11 @@ def closed_with(peer: Peer) -> str:
         (second_sender_on_cbs, "attach refused: amqp:not-allowed, peer a test: This connection has a sender on $cbs"),
         (refused_send, "send refused: amqp:decode-error, peer a test, entity 'hub': The delivery is no legal"),
         (refused_token, "token refused: com.microsoft:auth-failed, peer a test: InvalidSignature: "),
+        (
+            token_for_no_entity,
+            "no such entity: amqp:not-found, peer a test, a good token was put for 'missing/consumergroups/$default': "
+            "The messaging entity 'sb://localhost/missing/consumergroups/$default' could not be found. ",
+        ),
         (idle_link, "link refused: amqp:link:detach-forced, peer a test, entity 'hub': The link was idle for 1 s"),
         (fault_of_the_protocol, "connection refused: amqp:not-allowed, peer a test: channel 99 carries no session"),
         (unauthorized_connection, "connection refused: amqp:connection:forced, peer a test: The connection held no"),
