@@ -20,6 +20,7 @@ from hubweir.namespace.connection_string import ConnectionString
 from hubweir.pipelines.description import CHECKPOINTS, Description, describe, read_file, with_settings
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.fields import Field
+from hubweir.pipelines.named_hubs import check_hubs
 from hubweir.pipelines.ready_made import READY_MADE
 from hubweir.pipelines.run_status import RUNNING, PartitionStatus, RunStatus, known_checkpoints, read_status
 
@@ -83,7 +84,9 @@ def _line(field: Field) -> str:
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Such as source.eventHub=orders.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark's master, such as spark://host:7077.")
 @click.option("--once", is_flag=True, help="Read what there is now, then end.")
-@click.option("--check", is_flag=True, help="Only see whether the description is right; needs no PySpark.")
+@click.option(
+    "--check", is_flag=True, help="Only see whether the description is right and its hubs are there; needs no PySpark."
+)
 @connection_string
 @ca_file
 def run(
@@ -98,6 +101,7 @@ def run(
     """Run a pipeline by its NAME, or by a FILE.toml that describes it, until Ctrl-C or SIGTERM."""
     description = _description(name, settings, connection_string, ca_file)
     if check:
+        check_hubs(description)
         click.echo(f"{description.name}: the description is right")
         return
     if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:

@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.kernels.contract import PROPERTIES_LIMIT, PROPERTY_LIMIT
 from hubweir.pipelines.job import Job
-from hubweir.pipelines.sinks import hub_options
+from hubweir.pipelines.named_hubs import hub_options
 from hubweir.spark.sink.write_options import parse_write_options
 
 REASON = "dead-letter-reason"
@@ -45,7 +45,7 @@ def start(job: Job) -> DataStreamWriter:
     """See the module's text."""
     schema = StructType.fromDDL(job.text("schema"))
     events = job.events("body", "partition", "sequenceNumber", "partitionKey", "properties")
-    good, dead = hub_options(job), hub_options(job, "deadLetterHub")
+    good, dead = hub_options(job.description), hub_options(job.description, "deadLetterHub")
     room, dead_room = size_limit(good), size_limit(dead)
     judged = events.withColumn("reason", f.coalesce(reason(schema, job.texts("required")), too_large(room)))
     identity, hub = job.identity(), job.options.event_hub

@@ -17,7 +17,8 @@ from pyspark.sql.streaming import DataStreamWriter
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from hubweir.pipelines.job import Job
-from hubweir.pipelines.sinks import hub_options, json_rows
+from hubweir.pipelines.named_hubs import hub_options
+from hubweir.pipelines.sinks import json_rows
 from hubweir.spark.event_columns import COLUMN_NAMES
 
 ALERT = "key string, state string, events bigint, lastSeen bigint, at bigint"
@@ -74,4 +75,4 @@ def start(job: Job) -> DataStreamWriter:
         )
     )
     out = json_rows(alerts, ["key"]).writeStream.outputMode("append")
-    return out.format("eventhubs").options(**hub_options(job), sortBy="partitionKey,body")
+    return out.format("eventhubs").options(**hub_options(job.description), sortBy="partitionKey,body")

@@ -21,6 +21,7 @@ from hubweir.pipelines.checkpoint_owner import CheckpointOwner, locked_checkpoin
 from hubweir.pipelines.description import Description
 from hubweir.pipelines.errors import PipelineFailed
 from hubweir.pipelines.job import Job, local_folder
+from hubweir.pipelines.named_hubs import check_hubs
 from hubweir.pipelines.program import load_program
 from hubweir.pipelines.run_status import (
     FAILED,
@@ -152,10 +153,12 @@ def run(description: Description, *, master: str, once: bool, tell: Callable[[st
     """Run a pipeline in this process until it ends, or a signal asks for it; how many events it read.
 
     A Spark session that is there already is used, and stays. Only for the main thread, which gets the signals.
+    IllegalDescription before Spark is asked for anything when a hub is not there: see check_hubs.
     """
     one = PipelineRun(description, tell)
     came: list[int] = []
     with one.locked(), stop_signals(came):
+        check_hubs(description)
         one.tell_beginning(master)
         try:
             spark, is_own = open_session(one, master, description.name)

@@ -16,7 +16,8 @@ from pyspark.sql.streaming import DataStreamWriter
 
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job
-from hubweir.pipelines.sinks import hub_options, json_rows
+from hubweir.pipelines.named_hubs import hub_options
+from hubweir.pipelines.sinks import json_rows
 from hubweir.spark.json_view import with_json_value
 
 # Of every row, for the windows.
@@ -40,7 +41,9 @@ def start(job: Job) -> DataStreamWriter:
         *(f.col(name) for name in results.columns if name != "window"),
     )
     out = json_rows(named, keys).writeStream.outputMode("append")
-    return out.format("eventhubs").options(**hub_options(job), sortBy=",".join(["partitionKey", "body"][not keys :]))
+    return out.format("eventhubs").options(
+        **hub_options(job.description), sortBy=",".join(["partitionKey", "body"][not keys :])
+    )
 
 
 def check_columns(own: Sequence[str]) -> None:

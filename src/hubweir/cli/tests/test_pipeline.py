@@ -78,11 +78,24 @@ def test_a_description_that_is_wrong_is_refused_where_there_is_no_spark(
 def test_a_description_is_checked_without_spark() -> None:
     code = (
         "import sys; from hubweir.cli.main import hubweir; hubweir(['pipeline', 'run', 'to-lake', '--check', "
-        "'--set', 'source.eventHub=orders', '--set', 'sink.path=lake'], standalone_mode=False); "
-        "print(sorted({'pyspark', 'pyarrow', 'pandas'} & set(sys.modules)))"
+        f"'--set', 'source.eventHub=orders', '--set', 'sink.path=lake', '--connection-string', {NOWHERE!r}], "
+        "standalone_mode=False); print(sorted({'pyspark', 'pyarrow', 'pandas'} & set(sys.modules)))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert said.stdout.splitlines() == ["to-lake: the description is right", "[]"]
+
+
+def test_a_hub_that_is_not_there_is_refused_by_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which ./run asks for before it fetches Spark."""
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
+    with running_namespace() as namespace:
+        command = ["run", "to-lake", "--check", "--set", "source.eventHub=orders", "--set", "sink.path=lake"]
+        command += ["--connection-string", namespace.connection_string()]
+        refused = CliRunner().invoke(pipeline, command)
+        namespace.create_event_hub("orders")
+        right = CliRunner().invoke(pipeline, command)
+    assert refused.exit_code == 1 and "`hubweir eventhub create orders`" in str(refused.exception)
+    assert right.output == "to-lake: the description is right\n"
 
 
 def test_a_name_that_is_no_pipeline_is_refused_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from hubweir.pipelines.durable_file import publish
 from hubweir.pipelines.errors import IllegalDescription
 from hubweir.pipelines.job import Job
 from hubweir.pipelines.lake.to_lake import into_lake
-from hubweir.pipelines.sinks import hub_options
+from hubweir.pipelines.named_hubs import hub_options
 
 
 def start(job: Job) -> DataStreamWriter:
@@ -36,7 +36,7 @@ def start(job: Job) -> DataStreamWriter:
     if job.sink("path"):
         return into_lake(job, events, None)
     kept = events.select("body", "partitionKey", "properties")
-    return kept.writeStream.format("eventhubs").options(**hub_options(job))
+    return kept.writeStream.format("eventhubs").options(**hub_options(job.description))
 
 
 def history_end(job: Job, store: Mapping[str, str]) -> dict[str, int]:

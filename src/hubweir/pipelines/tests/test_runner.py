@@ -11,9 +11,10 @@ import pytest
 
 from hubweir.pipelines import runner
 from hubweir.pipelines.description import describe
-from hubweir.pipelines.errors import CheckpointInUse, PipelineFailed
-from hubweir.pipelines.run_status import FAILED, STOPPED, read_status
+from hubweir.pipelines.errors import CheckpointInUse, IllegalDescription, PipelineFailed
+from hubweir.pipelines.run_status import FAILED, STOPPED, read_status, status_path
 from hubweir.pipelines.runner import PipelineRun, first_line, stop_signals
+from hubweir.testing.running_namespace import running_namespace
 
 TRACEBACK = """[STREAM_FAILED] Query [id = 3, runId = 5] ended: [PYTHON_EXCEPTION] Traceback (most recent):
   File "/x/stream_reader.py", line 5, in partitions
@@ -156,6 +157,23 @@ def test_a_master_that_gives_no_session_is_a_failure_in_one_line(
     # What runs is said before Spark is waited for.
     assert told[1:] == [f"to-lake: to-lake over event hub o, checkpoint {tmp_path}/c, by Spark of spark://h:1"]
     assert read_status(tmp_path / "c").state == FAILED
+
+
+def test_a_hub_that_is_not_there_is_refused_before_spark_is_asked_for_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "session", lambda **how: pytest.fail("Spark was started"))
+    told: list[str] = []
+    with running_namespace() as namespace:
+        raw = {
+            "pipeline": "to-lake",
+            "checkpoint": str(tmp_path / "c"),
+            "source": {"eventHub": "dishes", "connectionString": namespace.connection_string()},
+            "sink": {"path": "lake"},
+        }
+        with pytest.raises(IllegalDescription, match="no event hub 'dishes'"):
+            runner.run(describe(raw, "test"), master="local[2]", once=True, tell=told.append)
+    assert not told and not status_path(tmp_path / "c").exists(), "nothing ran"
 
 
 @pytest.mark.parametrize("how", ["of ours", "of PySpark"])
