@@ -59,6 +59,19 @@ def test_the_line_names_the_options_of_its_command_and_no_others(name: str) -> N
     assert set(re.findall(r"`(--[a-z-]+)", row)) <= set().union(*options_of(command))
 
 
+def test_values_that_the_help_names_are_taken() -> None:
+    """`such as 24h`: what a reader copies. A file that has to be there, and a part of a value, are not tried."""
+    tried = set()
+    for name, command in COMMANDS.items():
+        for option in command.params:
+            text = getattr(option, "help", None) or ""
+            if not isinstance(option.type, click.Path):
+                for value in re.findall(r"[Ss]uch as ([\w./:+=-]+[\w])", text):
+                    option.type.convert(value, option, click.Context(command))  # else it says what is wrong
+                    tried.add((name, value))
+    assert {("eventhub create", "2d"), ("message send", "10m"), ("store move", "store-1")} <= tried
+
+
 def test_an_option_that_is_not_told_is_found() -> None:
     row = ROWS["eventhub delete"]
     assert untold(COMMANDS["eventhub delete"], row.replace("--yes", "")) == [{"--yes"}]

@@ -29,6 +29,13 @@ def commands(text: str) -> list[str]:
     return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 
+def inline_commands(text: str) -> list[str]:
+    """Return the commands of ours that stand in sentences and tables, but for those with a place to fill in."""
+    sentences = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    found = [re.sub(r"\s+", " ", code) for code in re.findall(r"`((?:\./run|hubweir) [^`]+)`", sentences)]
+    return [code for code in found if not re.search(r"[…⇥|]| COMMAND$|^hubweir is ready$", code)]
+
+
 def links(text: str) -> list[str]:
     """Return where the page's links inside the repository lead, without the part after #."""
     found = re.findall(r"\]\(([^)\s]+)\)", text)
@@ -86,7 +93,9 @@ def command_line_objection(words: list[str], verb: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_command_of_a_page_exists(page: Path) -> None:
-    wrong = [f"{command}: {why}" for command in commands(page.read_text()) if (why := objection(command))]
+    text = page.read_text()
+    typed = commands(text) + inline_commands(text)
+    wrong = [f"{command}: {why}" for command in typed if (why := objection(command))]
     assert not wrong, "\n".join(wrong)
 
 
@@ -121,4 +130,6 @@ def test_a_command_that_is_not_there_is_caught(command: str) -> None:
 def test_a_command_outside_console_blocks_is_not_read() -> None:
     page = "Text $ ./run\n```\n$ ./run dmeo\n```\n```console\n$ ./run test\nall good\n$ FAST=1 ./run demo\n```\n"
     assert commands(page) == ["./run test", "FAST=1 ./run demo"]
+    sentence = "Say `hubweir queue\nlist`, `hubweir queue …`, `./run demo`, not `run`.\n"
+    assert inline_commands(sentence + page) == ["hubweir queue list", "./run demo"]
     assert links("[a](docs/a.md#part) [b](https://example.org) [c](#here)") == ["docs/a.md"]
