@@ -77,15 +77,6 @@ def test_marked_blocks_do_what_the_page_says(server: ServerProcess) -> None:
         assert sorted(printed(["-c", at_server], server).splitlines()) == sorted(output.splitlines())
 
 
-def test_namespaces_come_and_go_as_their_page_says(server: ServerProcess) -> None:
-    page = (ROOT / "docs" / "namespace.md").read_text()
-    blocks = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    (block,) = [each for each in blocks if each.startswith("$ ./run")]  # a restore needs a backup: the page's example
-    for step in steps(block):
-        output = step.output.replace("sb://127.0.0.1;", f"sb://127.0.0.1:{server.port};")
-        assert printed(["-m", "hubweir", *shlex.split(step.command)[2:]], server) == output, step.command
-
-
 def test_control_arm_output_that_the_page_has_wrong_is_found(server: ServerProcess) -> None:
     [step] = steps("$ ./run hubweir eventhub list\nno event hub anywhere\n")
     assert printed(["-m", "hubweir", *shlex.split(step.command)[2:]], server) != step.output
