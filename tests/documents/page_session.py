@@ -27,6 +27,8 @@ from types import TracebackType
 from click.testing import CliRunner
 
 from hubweir.cli.main import hubweir
+from hubweir.config.development_key import check_development_key
+from hubweir.config.settings import DEVELOPMENT_KEY, Settings
 from hubweir.testing.server_process import ServerProcess
 from tests.documents.test_readme_session import Step, steps
 
@@ -130,7 +132,11 @@ class PageSession(AbstractContextManager["PageSession"]):
         return None
 
     def _serve(self, flags: list[str], variables: dict[str, str]) -> None:
+        """BadSetting for an address that the service would refuse: the test listens elsewhere."""
         self._stop()
+        if "--host" in flags:
+            shown = Settings(host=(flags[flags.index("--host") + 1],))
+            check_development_key(shown, [variables.get("HUBWEIR_KEY", DEVELOPMENT_KEY)])
         given = list(flags)
         while own := next((flag for flag in OF_THE_TEST if flag in given), None):
             del given[given.index(own) : given.index(own) + 2]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hubweir.config.settings import BadSetting
 from tests.documents.page_session import PageSession, parts
 from tests.documents.test_readme_session import Step, steps
 
@@ -41,16 +42,7 @@ NOT_TYPED = {
         'kubectl create secret generic hubweir --from-literal=key="$(openssl rand -base64 32)"': "it needs a cluster",
     },
     "pipelines.md": {"hubweir eventhub create orders": "tests/spark types it: it needs Spark"},
-    "shared_access_signature.md": {
-        "hubweir serve --jwt-issuer https://issuer.example/ --jwt-keys-file issuer-keys.json": "it needs an issuer",
-        "HUBWEIR_TLS_CLIENT_CA=clients-ca.pem hubweir serve": "it needs a CA",
-    },
     "sizing.md": {"./run bench spine": "it measures for minutes"},
-    "tls.md": {
-        "hubweir serve --host 0.0.0.0 --hostname broker.example.com --tls-cert chain.pem --tls-key key.pem": (
-            "it needs a certificate"
-        )
-    },
 }
 
 
@@ -96,6 +88,11 @@ def test_control_arm_what_a_page_has_wrong_is_found(
     with PageSession(tmp_path) as session:
         [problem] = session.problems(page)
     assert found in problem
+
+
+def test_control_arm_a_start_that_others_could_reach_by_the_key_that_all_know_is_found(tmp_path: Path) -> None:
+    with PageSession(tmp_path) as session, pytest.raises(BadSetting, match="give a key of your own"):
+        session.problem(Step("hubweir serve --host 0.0.0.0 --hostname broker.example.com", ""))
 
 
 def test_control_arm_what_a_page_has_right_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
 # Programs that a reader has anyway.
 ANYWHERE = {
-    "cd", "curl", "docker", "echo", "export", "git", "kill", "kubectl", "pip", "printf", "python3", "python3.12",
-    "sudo", "uv",
+    "cd", "curl", "docker", "echo", "export", "git", "kill", "kubectl", "openssl", "pip", "printf", "python3",
+    "python3.12", "sudo", "uv",
 }  # fmt: skip
 
 
