@@ -13,6 +13,8 @@ import pytest
 from hubweir.pipelines.description import describe
 from hubweir.pipelines.ready_made import READY_MADE
 from hubweir.pipelines.runner import PipelineRun
+from tests.documents.page_session import PageSession
+from tests.documents.test_readme_session import steps
 from tests.spark.live_hub import Hub
 from tests.spark.test_page import TEXT
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "pipelines.md").read_text()
 EXAMPLE, PROGRAM = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 (DESCRIPTION,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+(COMMANDS,) = re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def test_the_example_runs(spark: SparkSession, hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,6 +37,25 @@ def test_the_example_runs(spark: SparkSession, hub: Hub, tmp_path: Path, capsys:
     assert "behind 0, 3 in all" in capsys.readouterr().out
     table = ds.dataset(tmp_path / "lake", format="parquet", partitioning="hive").to_table()
     assert sum(filter(None, table["tea"].to_pylist())) == 3
+
+
+def test_the_commands_run_in_their_order(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the description behind them, until what there is now is read.
+
+    The session is in another folder than the commands, so what they write is named from the root.
+    """
+    monkeypatch.chdir(tmp_path)
+    Path("orders.toml").write_text(DESCRIPTION)
+    assert COMMANDS.count(" --set sink.path=lake --once") == 1
+    own = COMMANDS.replace(
+        " --once", f" --set sink.path={tmp_path}/lake --set checkpoint={tmp_path}/checkpoints/o --once"
+    )
+    own += f"$ hubweir pipeline run orders.toml --once --set sink.path={tmp_path}/table --set checkpoint={tmp_path}/c\n"
+    with PageSession(tmp_path) as session:
+        assert [problem for step in steps(own) if (problem := session.problem(step))] == []
+    bodies, columns = (ds.dataset(name, format="parquet", partitioning="hive").to_table() for name in ("lake", "table"))
+    assert sorted(bodies["body"].to_pylist()) == [b'{"coffee": 1}', b'{"tea": 2}']
+    assert sorted(filter(None, columns["tea"].to_pylist() + columns["coffee"].to_pylist())) == [1, 2]
 
 
 def test_the_description_is_one(hub: Hub) -> None:
