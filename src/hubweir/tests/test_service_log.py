@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -112,6 +113,52 @@ def calls_in(path: Path) -> list[tuple[str, set[str]]]:
 def test_the_page_has_a_row_for_every_kind() -> None:
     table = PAGE.read_text().split("<!-- kinds: from hubweir/service_log.py -->\n")[1].split("<!-- end of kinds -->")[0]
     assert table == "\n".join(rows()) + "\n"
+
+
+def samples() -> list[str]:
+    """The lines of a log that the pages show."""
+    pages = (PAGE, PAGE.with_name("alarms.md"))
+    blocks = [block for page in pages for block in re.findall(r"^```text\n(.*?)^```", page.read_text(), re.M | re.S)]
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def wording(kind: LineKind) -> str:
+    """What a line of this kind matches."""
+
+    def with_fields(text: str) -> str:
+        return "".join(".+" if "{" in part else re.escape(part) for part in re.split(r"(\{[^}]*\})", text))
+
+    parts = re.split(r"\[([^\]]*)\]", kind.text)  # every second one may be left out
+    return "".join(f"(?:{with_fields(part)})?" if at % 2 else with_fields(part) for at, part in enumerate(parts))
+
+
+def problem(line: str) -> str | None:
+    """What is not as the service would write it: the level, the kind, the wording."""
+    found = re.fullmatch(r"2026-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]+) ([a-z-]+): (.*)", line)
+    kind = next((kind for kind in KINDS if found is not None and kind.name == found[2]), None)
+    if found is None or kind is None:
+        return "no line of the log"
+    if found[1] != logging.getLevelName(kind.level):
+        return f"{kind.name} has another level"
+    return None if re.fullmatch(wording(kind), found[3]) else f"{kind.name} has another wording"
+
+
+def test_the_lines_that_pages_show_are_as_the_service_writes_them() -> None:
+    assert len(samples()) == 6
+    assert [(line, why) for line in samples() if (why := problem(line))] == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "why"),
+    [
+        ("INFO ready", "WARNING ready", "level"),
+        ("INFO ready: ", "INFO is-ready: ", "no line"),
+        (" out", " sent", "wording"),
+    ],
+)
+def test_control_arm_a_line_that_no_service_writes_is_found(right: str, wrong: str, why: str) -> None:
+    [line] = [line for line in samples() if right in line]
+    assert why in str(problem(line.replace(right, wrong)))
 
 
 def rows() -> Iterator[str]:
