@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -142,7 +143,8 @@ def converse(
         reader.join(1)
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
-                stream.close()
+                with suppress(OSError):  # what was to be said to a program that has ended
+                    stream.close()
     run.trouble += (
         f"it ended with {status} and said: {''.join(spoken)[-SPOKEN:]}\nthe server said: {server.output[-SPOKEN:]}"
     )

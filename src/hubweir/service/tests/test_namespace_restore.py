@@ -262,7 +262,7 @@ def test_a_folder_of_a_store_that_was_there_before_stays(world: RestoreWorld, th
 def test_an_end_while_a_failed_restore_is_taken_back_leaves_what_the_same_command_goes_on_with(
     calls: int, measure: Callable[[int], int]
 ) -> None:
-    for nth in some(calls // 2, measure):
+    for nth in {1, *some(calls // 2, measure)}:  # what is taken back may be fewer calls
         world = RestoreWorld()
 
         def fails(world: RestoreWorld = world, nth: int = nth) -> None:

@@ -44,7 +44,7 @@ def ask(world: World, path: str, *, token: str = GOOD, method: str = "POST", bod
             {"path": "/hub/messages", "token": EXPIRED},
             "com.microsoft:auth-failed, peer 10.1.2.3:4567, entity 'hub': ",
         ),
-        ({"path": "/hub/messages", "method": "PATCH"}, "405, peer 10.1.2.3:4567, entity 'hub': "),
+        ({"path": "/hub/messages", "method": "OPTIONS"}, "405, peer 10.1.2.3:4567, entity 'hub': "),
         ({"path": "/$nothing"}, "404, peer 10.1.2.3:4567: "),
         ({"path": "/a%2"}, "400, peer 10.1.2.3:4567: The path cannot be read"),
     ],
