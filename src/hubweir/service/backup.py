@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 
 from hubweir.env import Files, join_path
-from hubweir.errors import HubweirError
+from hubweir.errors import CorruptStore, HubweirError
 from hubweir.messaging_store.disk.files import SystemFiles
-from hubweir.messaging_store.disk.inspection import look_at_log, newest_state, operations
-from hubweir.messaging_store.disk.layout import LOGS_FOLDER
+from hubweir.messaging_store.disk.inspection import Finding, findings, look_at_log, newest_state, operations
+from hubweir.messaging_store.disk.layout import LOCK_NAME, LOGS_FOLDER
 from hubweir.messaging_store.disk.newest_segment import is_lost, log_ids_in
 from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles, read_again
 from hubweir.namespace.catalog import Catalog
@@ -23,6 +23,9 @@ from hubweir.service.captured_files import captured_paths, copy_captured
 from hubweir.service.data_folder import CATALOG_FOLDER, FORMAT_NAME, StoredLog, check_data_format, store_folder
 
 PARTIAL = ".partial"  # behind the name of a copy that is not whole yet
+# Findings behind which records are not there; a start makes all else again. A crash tears the end of a log as damage
+# does, and a copy that `hubweir store backup` made has no such end.
+LOST, TORN = ("damage", "missing"), "torn tail"
 
 
 class NoBackup(HubweirError):
@@ -51,12 +54,15 @@ class Backup:
         self.files: Files = ReadOnlyFiles(SystemFiles(path))
 
     def find(self, name: str) -> BackedUp:
-        """The namespace of that name. NoBackup when it is not there, or not all of it; else as check_data_format."""
+        """The namespace of that name. NoBackup when it is not there, or not all of it; else as check_data_format.
+
+        A catalog that is damaged is none: nobody knows which entities it had, and no service starts on it.
+        """
         check_data_format(self.files, str(self.path))
         found = {fold(catalog.namespace.name): (catalog_id, catalog) for catalog_id, catalog in self._catalogs()}
         if fold(name) not in found:
             names = ", ".join(sorted(catalog.namespace.name for _, catalog in found.values())) or "none"
-            raise NoBackup(f"{self.path} has no namespace {name}; it has {names}")
+            raise NoBackup(f"{self.path} has no namespace {name}; it has {names}{self._damaged_catalogs()}")
         catalog_id, catalog = found[fold(name)]
         logs = []
         for entity in catalog.entities():
@@ -79,6 +85,20 @@ class Backup:
             for log in places
         )
 
+    def verify(self, namespace: BackedUp, on_bytes: Callable[[int], None]) -> None:
+        """Read every batch of the logs of its entities. on_bytes: told how many bytes more were read.
+
+        NoBackup with the first place at which records are damaged, or not there.
+        """
+        for log in namespace.logs:
+            damage = self._damage(log, on_bytes)
+            if damage is not None:
+                raise NoBackup(
+                    f"{self.path} is damaged: {_told(damage)}. Take another backup; or, while no service runs on the "
+                    f"folder, `hubweir store restore {self.path} --namespace {namespace.description.name}`, which "
+                    "copies it as it is"
+                )
+
     def copy_captured(self, data: Path, namespace: str, before_each: Callable[[], None] = lambda: None) -> None:
         """Copy the captured files of a namespace to another data folder; see captured_files.copy_captured."""
         catalogs = ((catalog.namespace, catalog) for _, catalog in self._catalogs())
@@ -87,13 +107,39 @@ class Backup:
     def _catalogs(self) -> Iterator[tuple[str, Catalog]]:
         """The catalogs of all namespaces that a start would serve."""
         for log_id in log_ids_in(self.files, CATALOG_FOLDER):
-            if self._has(CATALOG_FOLDER, log_id):
+            if self._has(CATALOG_FOLDER, log_id) and self._damage(StoredLog(CATALOG_FOLDER, log_id)) is None:
                 catalog = read_catalog(self.files, CATALOG_FOLDER, log_id)
                 if catalog.namespace.name and not catalog.namespace.is_deleting:
                     yield log_id, catalog
 
+    def _damaged_catalogs(self) -> str:
+        """Where one is damaged, for the text of a refusal; empty when none is."""
+        there = (log_id for log_id in log_ids_in(self.files, CATALOG_FOLDER) if self._has(CATALOG_FOLDER, log_id))
+        damages = (self._damage(StoredLog(CATALOG_FOLDER, log_id)) for log_id in there)
+        first = next(filter(None, damages), None)
+        return "" if first is None else f", and a catalog that is damaged: {_told(first)}. Take another backup"
+
+    def _damage(self, log: StoredLog, on_bytes: Callable[[int], None] = lambda count: None) -> Finding | None:
+        """The first place in a log at which records are not as they were written; a read of all of it."""
+        folder = join_path(log.store, LOGS_FOLDER, log.log_id)
+        kinds = LOST if self.files.exists(LOCK_NAME) else (*LOST, TORN)  # whether a service ever ran on it
+
+        def read() -> Finding | None:
+            try:
+                found = look_at_log(self.files, log.store, log.log_id)
+            except CorruptStore as error:
+                return Finding("damage", folder, 0, str(error))
+            wrong = findings(self.files, folder, found, on_bytes)
+            return next((each for each in wrong if each.kind in kinds), None)
+
+        return read_again(read)
+
     def _has(self, store: str, log_id: str) -> bool:
         return self.files.exists(join_path(store, LOGS_FOLDER, log_id)) and not is_lost(self.files, store, log_id)
+
+
+def _told(damage: Finding) -> str:
+    return f"{damage.path} from byte {damage.position}, {damage.text}"
 
 
 def read_catalog(files: Files, store: str, log_id: str) -> Catalog:

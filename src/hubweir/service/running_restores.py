@@ -1,7 +1,8 @@
 """Namespaces of backups come into the data folder of a service that runs, in the process that keeps the catalogs.
 
     1. the namespace is looked for in the backup, and judged: whoever asks hears a refusal at once
-    2. what an interrupted restore left is removed, and all logs are copied unseen, then captured files, in a thread
+    2. every batch of its logs is verified, what an interrupted restore left is removed, and all logs are copied unseen,
+       then captured files, in a thread
     3. no other namespace is made meanwhile: it is judged again, and every store takes an epoch above those of its logs
     4. the logs are shown, the catalog is copied and shown with one rename
     5. the namespace is served as one that was just made (served_namespaces.py)
@@ -42,6 +43,10 @@ from hubweir.service.backup import BackedUp, Backup, NoBackup
 from hubweir.service.copied_logs import CopiedLogs
 from hubweir.service.data_folder import CATALOG_FOLDER, STORE_PREFIX
 
+# Of so many namespaces the end of the newest restore is known. Whoever waits for one asks several times a second.
+ENDED_LIMIT = 64
+# What Linux takes for a path; errors tell all of one.
+PATH_LIMIT = 4_096
 # A broker takes an epoch in milliseconds; one that stalls is killed for it before this is over.
 EPOCH_S = 30.0
 # A stop waits so long for what is being shown; what is only being copied ends at once.
@@ -72,12 +77,14 @@ class _Restore:
     size_bytes: int
     copied_bytes: int = 0
     is_shown: bool = False
-    is_over: bool = False
     problem: str = ""
 
     @property
     def name(self) -> str:
         return self.namespace.description.name
+
+    def state(self, *, is_over: bool) -> RestoreState:
+        return RestoreState(self.copied_bytes, self.size_bytes, is_over, self.problem)
 
 
 class RunningRestores:
@@ -92,7 +99,8 @@ class RunningRestores:
         self._brokers = brokers
         self._raise_catalog_epoch = raise_catalog_epoch
         self._served = served
-        self._newest: _Restore | None = None
+        self._running: _Restore | None = None
+        self._ended: dict[str, RestoreState] = {}  # by the folded name, the newest last
         self._is_stopping = False
         self._over = asyncio.Event()
         self._over.set()
@@ -112,18 +120,23 @@ class RunningRestores:
         self._over.clear()
         try:
             restore = await self._judged(name, source)
+            if self._is_stopping:  # nobody would end it before the stores are closed
+                raise ServiceError(SERVER_BUSY, "The service stops: restore when it runs again.")
         except BaseException:
             self._over.set()
             raise
-        self._newest = restore
+        self._running = restore
         self._tasks.start(self._run(restore), name=restore.name)
 
     def state(self, name: str) -> RestoreState:
         """How far the newest restore of that name is; NOT_FOUND."""
-        newest = self._newest
-        if newest is None or fold(newest.name) != fold(name):
-            raise ServiceError(NOT_FOUND, f"No restore of a namespace '{name[:64]}' was begun, or others were since.")
-        return RestoreState(newest.copied_bytes, newest.size_bytes, newest.is_over, newest.problem)
+        running = self._running
+        if running is not None and fold(running.name) == fold(name):
+            return running.state(is_over=False)
+        if fold(name) not in self._ended:
+            text = f"No restore of a namespace '{name[:64]}' was begun, or {ENDED_LIMIT} of others were since."
+            raise ServiceError(NOT_FOUND, text)
+        return self._ended[fold(name)]
 
     # Steps
 
@@ -141,7 +154,7 @@ class RunningRestores:
 
     def _find(self, name: str, source: str) -> _Restore:
         path = Path(source)
-        if not path.is_absolute():
+        if not path.is_absolute() or len(source) > PATH_LIMIT:
             raise NoBackup(f"'{source[:200]}' is no whole path of a folder on the machine of the service")
         backup = Backup(path)
         namespace = backup.find(name)
@@ -159,8 +172,16 @@ class RunningRestores:
             restore.problem = "The service stopped, or failed: see its log."
             raise
         finally:
-            restore.is_over = True
-            self._over.set()
+            self._end(restore)
+
+    def _end(self, restore: _Restore) -> None:
+        """It is over, and whoever began it may ask for its end behind others."""
+        self._running = None
+        self._ended.pop(fold(restore.name), None)
+        self._ended[fold(restore.name)] = restore.state(is_over=True)
+        if len(self._ended) > ENDED_LIMIT:
+            del self._ended[next(iter(self._ended))]
+        self._over.set()
 
     async def _failed(self, restore: _Restore, text: str) -> str:
         """What people are told; what was done is taken back, unless the catalog names it."""
@@ -173,6 +194,7 @@ class RunningRestores:
 
     def _copy(self, restore: _Restore) -> None:
         """Step 2."""
+        restore.backup.verify(restore.namespace, lambda count: self._go_on())
         restore.logs.look()
         lacking = restore.logs.lacks_room(lambda store: SystemFiles(self._data, space_of=store))
         if lacking:

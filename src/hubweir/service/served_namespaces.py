@@ -228,6 +228,10 @@ class ServedNamespaces:
         if stores:
             text = f"The backup has logs in {min(stores)}, and the service has {len(self._process.brokers)} stores: "
             raise ServiceError(NOT_ALLOWED, f"{text}start it with more (`--stores`), then restore.")
+        away = {log.store for log in namespace.logs} & set(map(store_folder, self._process.brokers.away))
+        if away:
+            text = f"The backup has logs in {min(away)}, which is away"
+            raise ServiceError(STORE_OFFLINE, f"{text}: restore when it is there again (`hubweir status`).")
 
     async def take_in(self, namespace: BackedUp, show: Callable[[], Awaitable[None]]) -> None:
         async with self._turn:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hubweir.cli.data_folder import DataFolder
-from hubweir.cli.tests.test_chosen_namespace import KEYS, SAID, create, gateway_of
+from hubweir.cli.tests.test_chosen_namespace import KEYS, SAID, create, gateway_of, string_of
 from hubweir.client.administration import Administration
+from hubweir.client.blocking_queue import BlockingQueueClient
 from hubweir.errors import NewerFormat, ServiceError
 from hubweir.gateway.http.exchange import answer_of
 from hubweir.namespace.connection_string import ConnectionString
@@ -80,6 +82,65 @@ def test_a_catalog_that_is_lost_has_no_namespace(path: Path) -> None:
     shutil.rmtree(path / catalog.store / "logs" / catalog.log_id)
     with pytest.raises(NoBackup, match="it has one$"):
         Backup(path).find("two")
+
+
+def damaged(path: Path, log: StoredLog, *, share: float = 0.5) -> str:
+    """Change a bit of its newest segment, and say which file that is."""
+    segment = max(segments(path, log))
+    data = bytearray(segment.read_bytes())
+    data[int(len(data) * share)] ^= 1
+    segment.write_bytes(data)
+    return segment.relative_to(path).as_posix()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7])
+def test_a_damaged_catalog_is_refused_with_its_place_and_another_one_is_found(path: Path, share: float) -> None:
+    place = damaged(path, StoredLog(CATALOG_FOLDER, Backup(path).find("two").catalog_id), share=share)
+    with pytest.raises(NoBackup, match=r"has no namespace two; it has one, and a catalog that is damaged: ") as refused:
+        Backup(path).find("two")
+    assert f"{place} from byte " in str(refused.value) and "Take another backup" in str(refused.value)
+    assert Backup(path).find("one")
+
+
+def test_a_damaged_log_is_told_with_its_place_when_it_is_verified_and_only_then(path: Path) -> None:
+    backup, told = Backup(path), list[int]()
+    namespace = backup.find("two")
+    backup.verify(namespace, told.append)
+    assert 0 < sum(told) < backup.size_bytes(namespace), "all but the catalog, and headers of segments"
+    place = damaged(path, namespace.logs[-1])
+    with pytest.raises(NoBackup, match=rf"is damaged: {place} from byte [0-9]+, .* --namespace two`"):
+        backup.verify(backup.find("two"), told.append)
+    backup.verify(backup.find("one"), told.append)
+
+
+def test_a_torn_end_is_damage_in_a_folder_that_no_service_ever_had_and_what_a_crash_leaves_in_another(
+    path: Path,
+) -> None:
+    backup = Backup(path)
+    log = backup.find("two").logs[-1]
+    with open(max(segments(path, log)), "ab") as segment:
+        segment.write(b"half of a batch")
+    backup.verify(backup.find("two"), lambda count: None)
+    (path / "LOCK").unlink()
+    with pytest.raises(NoBackup, match="is damaged: .* bytes behind the last whole batch"):
+        backup.verify(backup.find("two"), lambda count: None)
+
+
+def test_a_log_that_lacks_its_newest_segment_is_told_when_it_is_verified(path: Path) -> None:
+    with running_namespace(data=str(path), said=SAID) as running:
+        for name in KEYS:
+            with BlockingQueueClient.from_connection_string(string_of(running, name)) as client:
+                client.sender("kitchen").send(b"tea")
+    backup = Backup(path)
+    log = next(log for log in backup.find("two").logs if len(list(segments(path, log))) > 1)
+    segment = max(segments(path, log))
+    segment.unlink()
+    with pytest.raises(NoBackup, match=rf"is damaged: {segment.relative_to(path)} from byte 0, the segment is not "):
+        backup.verify(backup.find("two"), lambda count: None)
+
+
+def segments(path: Path, log: StoredLog) -> Iterator[Path]:
+    return (path / log.store / "logs" / log.log_id).glob("*.log")
 
 
 def test_a_namespace_whose_deletion_was_not_over_is_none(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

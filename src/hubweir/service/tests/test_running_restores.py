@@ -177,6 +177,21 @@ def test_the_default_namespace_stays_that_and_captured_files_come_too(backup: Pa
         assert names(running)[0] == "home" and set(names(running)) == {"home", "hubweir", "two"}
 
 
+def test_the_end_of_a_restore_is_told_behind_that_of_another_and_forgotten_behind_many(
+    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whoever waits for the first one hears of none when the second begins with its end."""
+    with running_namespace(data=str(tmp_path / "data"), namespace="home", key="a key of the home") as running:
+        assert restored(running, backup, "hubweir") == restored(running, backup) == ""
+        for name in ("HUBWEIR", "two"):
+            state = administration(running).restore_state(name)
+            assert state["is_over"] and state["copied_bytes"] == state["size_bytes"] > 0
+        monkeypatch.setattr(running_restores, "ENDED_LIMIT", 1)
+        administration(running).delete_namespace("two")
+        assert restored(running, backup) == ""
+        assert refusal(lambda: administration(running).restore_state("hubweir"))[0].http == NOT_FOUND.http
+
+
 @pytest.mark.parametrize(
     ("name", "source", "condition", "said"),
     [
