@@ -118,7 +118,7 @@ def test_faults_are_ordered_by_command(tmp_path: Path, server: ServerProcess) ->
         return [each["state"] for each in json.loads(typed(server, "list", "--json"))]
 
     before = broker_pids(data)
-    assert states() == ["serves"] * BROKERS
+    until(lambda: states() == ["serves"] * BROKERS, BACK_S)  # one that is busy may miss a heartbeat
     assert [str(pid) in typed(server, "list") for pid in before.values()] == [True] * BROKERS
     asyncio.run(load.write_on(0.2, lambda: typed(server, "stop", "1"), 2.0))
     until(lambda: states()[1] == "stopped", BACK_S)
