@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,10 +59,12 @@ class Backup:
         A catalog that is damaged is none: nobody knows which entities it had, and no service starts on it.
         """
         check_data_format(self.files, str(self.path))
-        found = {fold(catalog.namespace.name): (catalog_id, catalog) for catalog_id, catalog in self._catalogs()}
+        catalogs, damages = self._catalogs()
+        found = {fold(catalog.namespace.name): (catalog_id, catalog) for catalog_id, catalog in catalogs.items()}
         if fold(name) not in found:
-            names = ", ".join(sorted(catalog.namespace.name for _, catalog in found.values())) or "none"
-            raise NoBackup(f"{self.path} has no namespace {name}; it has {names}{self._damaged_catalogs()}")
+            names = ", ".join(sorted(catalog.namespace.name for catalog in catalogs.values())) or "none"
+            damaged = f", and a catalog that is damaged: {_told(damages[0])}. Take another backup" if damages else ""
+            raise NoBackup(f"{self.path} has no namespace {name}; it has {names}{damaged}")
         catalog_id, catalog = found[fold(name)]
         logs = []
         for entity in catalog.entities():
@@ -101,23 +103,25 @@ class Backup:
 
     def copy_captured(self, data: Path, namespace: str, before_each: Callable[[], None] = lambda: None) -> None:
         """Copy the captured files of a namespace to another data folder; see captured_files.copy_captured."""
-        catalogs = ((catalog.namespace, catalog) for _, catalog in self._catalogs())
-        copy_captured(self.path, data, captured_paths(catalogs, namespace), before_each)
+        catalogs, _ = self._catalogs()
+        described = ((catalog.namespace, catalog) for catalog in catalogs.values())
+        copy_captured(self.path, data, captured_paths(described, namespace), before_each)
 
-    def _catalogs(self) -> Iterator[tuple[str, Catalog]]:
-        """The catalogs of all namespaces that a start would serve."""
+    def _catalogs(self) -> tuple[dict[str, Catalog], list[Finding]]:
+        """The catalogs of all namespaces that a start would serve, by their logs; and where others are damaged."""
+        catalogs: dict[str, Catalog] = {}
+        damages = []
         for log_id in log_ids_in(self.files, CATALOG_FOLDER):
-            if self._has(CATALOG_FOLDER, log_id) and self._damage(StoredLog(CATALOG_FOLDER, log_id)) is None:
-                catalog = read_catalog(self.files, CATALOG_FOLDER, log_id)
-                if catalog.namespace.name and not catalog.namespace.is_deleting:
-                    yield log_id, catalog
-
-    def _damaged_catalogs(self) -> str:
-        """Where one is damaged, for the text of a refusal; empty when none is."""
-        there = (log_id for log_id in log_ids_in(self.files, CATALOG_FOLDER) if self._has(CATALOG_FOLDER, log_id))
-        damages = (self._damage(StoredLog(CATALOG_FOLDER, log_id)) for log_id in there)
-        first = next(filter(None, damages), None)
-        return "" if first is None else f", and a catalog that is damaged: {_told(first)}. Take another backup"
+            if not self._has(CATALOG_FOLDER, log_id):
+                continue
+            damage = self._damage(StoredLog(CATALOG_FOLDER, log_id))
+            if damage is not None:
+                damages.append(damage)
+                continue
+            catalog = read_catalog(self.files, CATALOG_FOLDER, log_id)
+            if catalog.namespace.name and not catalog.namespace.is_deleting:
+                catalogs[log_id] = catalog
+        return catalogs, damages
 
     def _damage(self, log: StoredLog, on_bytes: Callable[[int], None] = lambda count: None) -> Finding | None:
         """The first place in a log at which records are not as they were written; a read of all of it."""

@@ -33,6 +33,16 @@ class Target:
         on_answer(Done())
 
 
+def accepting(folder: Path) -> tuple[SharedBroker, socket.socket]:
+    """A broker that serves and has just accepted a stream, which is not connected yet; and the other end of that."""
+    shared, (accepted, peer) = SharedBroker(Target()), socket.socketpair()
+    accepted.setblocking(False)
+    peer.setblocking(False)
+    shared.serve(folder / "broker-1.sock")
+    shared._accepted(accepted)
+    return shared, peer
+
+
 def test_a_peer_that_takes_nothing_is_let_go_and_what_its_process_had_open_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,11 +72,7 @@ def test_a_stream_that_was_accepted_as_the_broker_left_is_ended(tmp_path: Path) 
     """Its process would wait for answers of a store that is away, and never look for the next broker of it."""
 
     async def scenario() -> None:
-        shared, (accepted, peer) = SharedBroker(Target()), socket.socketpair()
-        accepted.setblocking(False)
-        peer.setblocking(False)
-        shared.serve(tmp_path / "broker-1.sock")
-        shared._accepted(accepted)
+        shared, peer = accepting(tmp_path)
         shared.leave()
         with peer:
             async with asyncio.timeout(30):
@@ -82,11 +88,7 @@ def test_a_close_ends_a_stream_that_was_accepted_at_any_turn_before_it(loop: str
     """It waited for ever for one that was not connected yet: a broker process stops behind it."""
 
     async def scenario() -> None:
-        shared, (accepted, peer) = SharedBroker(Target()), socket.socketpair()
-        accepted.setblocking(False)
-        peer.setblocking(False)
-        shared.serve(tmp_path / "broker-1.sock")
-        shared._accepted(accepted)
+        shared, peer = accepting(tmp_path)
         for _ in range(turns):
             await asyncio.sleep(0)
         with peer:
