@@ -21,7 +21,7 @@ from functools import partial
 from hubweir.alarms import DAMAGED_FILE, STORE_TAKEN_OVER, Alarms
 from hubweir.counters import Counters
 from hubweir.env import Env, FolderLock, Lane, Result, join_path
-from hubweir.errors import CorruptStore, LogFenced, LogOffline, StoreError
+from hubweir.errors import LogFenced, LogOffline, StoreError
 from hubweir.messaging_store.disk.format_file import check_format
 from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER, is_log_id
 from hubweir.messaging_store.disk.moved_log import unfinished_logs
@@ -45,7 +45,7 @@ from hubweir.messaging_store.segment_engine.reserve import Reserve
 from hubweir.messaging_store.segment_engine.segment_log import SegmentLog
 from hubweir.messaging_store.segment_engine.sync_watch import SyncWatch
 from hubweir.messaging_store.segment_engine.trimming import remove_log
-from hubweir.messaging_store.segment_engine.writer_epochs import NEWEST_POSSIBLE, WriterEpochs, newest_epoch_in
+from hubweir.messaging_store.segment_engine.writer_epochs import WriterEpochs, check_has_next, newest_epoch_in
 from hubweir.messaging_store.trusted_clock import TrustedClock
 
 
@@ -236,8 +236,7 @@ class MessagingStore:
             make_log(self._env.files, self._folder, log_id)
         # A log's folder may be newer than the store's start: put back while it runs, or named by no catalog until now.
         newest = newest_epoch_in(self._env.files, folder)
-        if newest >= NEWEST_POSSIBLE:
-            raise CorruptStore(f"log {log_id}: a segment is named with epoch {newest}, and none comes behind it")
+        check_has_next(newest, f"log {log_id}")
         if newest >= opening.writer_epoch:
             raise EpochBehind(newest)
         if log_id not in self._cleaned:
@@ -251,8 +250,7 @@ class MessagingStore:
 
     def raise_epoch(self, newest: int, on_done: Callable[[Result[int]], None]) -> None:
         """See LogStore.raise_epoch. No alarm: logs that are known to come are no sign that EPOCH is old."""
-        if newest >= NEWEST_POSSIBLE:
-            raise CorruptStore(f"a segment is named with epoch {newest}, and none comes behind it")
+        check_has_next(newest, "a log that is to come")
         self.epochs.take_epoch_above(newest, on_done)
 
     def close_log(self, log_id: str, on_done: Callable[[], None]) -> None:

@@ -137,10 +137,7 @@ class WriterEpochs:
 
     def _take_above(self, newest: int) -> int:
         """Make the epoch behind newest durable. Blocking; raises OSError, CorruptStore."""
-        if newest >= NEWEST_POSSIBLE:
-            raise CorruptStore(
-                f"store {self._folder}: a segment is named with epoch {newest}, and none comes behind it"
-            )
+        check_has_next(newest, f"store {self._folder}")
         return self._reserve.use_for(lambda: self._write(newest + 1))
 
     def _write(self, epoch: int) -> int:
@@ -156,6 +153,12 @@ class WriterEpochs:
         files, logs = self._env.files, join_path(self._folder, LOGS_FOLDER)
         ids = [log_id for log_id in files.list(logs) if is_log_id(log_id)]
         return max((newest_epoch_in(files, join_path(logs, log_id)) for log_id in ids), default=0)
+
+
+def check_has_next(newest: int, of: str) -> None:
+    """CorruptStore when no epoch comes behind the newest one. of: of what it is, for the text."""
+    if newest >= NEWEST_POSSIBLE:
+        raise CorruptStore(f"{of}: a segment is named with epoch {newest}, and none comes behind it")
 
 
 def _epoch_of(body: bytes) -> int:
