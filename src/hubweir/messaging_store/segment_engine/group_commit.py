@@ -1,12 +1,13 @@
 """Group commit of one log: which runs the next write and sync carry, and whom their end releases.
 
 What is appended in one loop turn goes into one round, up to a bound of bytes: if all that a few publishers have under
-way were one round, the disk would wait for them while they send, and they for the disk while it writes. Where more than
-twice that waits, half of it is the next round: a disk whose syncs take long then has more bytes for each. What nobody
-waits for begins no round for a while: mostly it goes with what comes next. Durable: one offloaded write and sync a
-round, one round of a log at a time; when it ends, the watermark moves, the tickets are called in order, and what waits
-then is the next round. Relaxed: the write happens on the loop and is visible at once; a sync follows 50 ms or 1 MiB
-later, and when too much is unsynced, or a new segment or more space is needed, the round goes the durable way.
+way were one round, the disk would wait for them while they send, and they for the disk while it writes. Where more is
+under way than twice that, half of it is the next round, so that a disk whose syncs take long has many bytes for each:
+half of what waits and of what was just written, for those who hear of that send again. What nobody waits for begins no
+round for a while: mostly it goes with what comes next. Durable: one offloaded write and sync a round, one round of a
+log at a time; when it ends, the watermark moves, the tickets are called in order, and what waits then is the next
+round. Relaxed: the write happens on the loop and is visible at once; a sync follows 50 ms or 1 MiB later, and when too
+much is unsynced, or a new segment or more space is needed, the round goes the durable way.
 
 A log that falls idle gets a mark within 1 s: a control batch that vouches for the records before it.
 
@@ -69,6 +70,7 @@ class GroupCommit:
         self.roll_age_ms = state.settings.roll_age_ms
         self._queue = EntryQueue()
         self._round: Sequence[Entry] = ()  # what is being written
+        self._written_bytes = 0  # of the newest durable round
         self._answering: Sequence[Entry] = ()  # what is visible, and not answered yet
         self._flush_scheduled = False
         self._busy = False  # a round or a failure's repair is under way
@@ -216,7 +218,7 @@ class GroupCommit:
         active = self._state.segments.active
         end = SEGMENT_HEADER_SIZE if new or active is None else active.end
         settings = self._state.settings
-        most = max(settings.round_bytes, self._queue.bytes // 2)
+        most = max(settings.round_bytes, (self._queue.bytes + self._written_bytes) // 2)
         entries, size = self._queue.take(min(settings.segment_bytes - end, most))
         self._round = entries
         return entries, size
@@ -227,7 +229,7 @@ class GroupCommit:
 
     def _start_round(self, entries: list[Entry], size: int, new: bool) -> None:
         state = self._state
-        self._busy = True
+        self._busy, self._written_bytes = True, size
         old = state.segments.active
         before = entries[0].before if entries else state.visible
         header = state.new_header(before, superseded_whole(state.segments.kept, before.index)) if new else None

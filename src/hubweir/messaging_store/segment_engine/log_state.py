@@ -44,7 +44,7 @@ class LogSettings:
     roll_age_ms: int | None = None
     tail_bytes: int = StoreLimits.log_tail_bytes
     queue_bytes: int = StoreLimits.log_queue_bytes  # appends wait for at most this much; then they are refused
-    round_bytes: int = 4 * MIB  # of one write, or half of what waits, if that is more; a larger run goes alone
+    round_bytes: int = 4 * MIB  # of one write, or half of what is under way; a larger run goes alone
     idle_mark_ms: int = 800  # the mark is durable within 1 s of the last append
     relaxed_sync_ms: int = 50
     relaxed_sync_bytes: int = 1 * MIB

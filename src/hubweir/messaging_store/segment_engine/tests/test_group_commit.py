@@ -14,6 +14,7 @@ from hubweir.env import Lane
 from hubweir.errors import DiskFull, LogFenced, LogOffline, OutOfFiles
 from hubweir.messaging_store.log import UNAWAITED_MS, Appended, Durability, Refused
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
+from hubweir.messaging_store.tests.conftest import events
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.memory_files import MemoryFile
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -69,8 +70,35 @@ def test_a_run_that_is_larger_than_the_bound_of_a_round_goes_alone(make_bench) -
     assert rounds_of(make_bench, b"b" * 1500, b"c" * 100) == [1, 1]
 
 
-def test_where_more_waits_than_two_bounds_of_a_round_half_of_it_is_the_next(make_bench) -> None:
-    assert rounds_of(make_bench, *[b"b" * 300] * 12) == [6, 3, 2, 1]
+def test_where_more_is_under_way_than_two_bounds_of_a_round_half_of_it_is_the_next(make_bench) -> None:
+    assert rounds_of(make_bench, *[b"b" * 300] * 12) == [6, 6]
+
+
+def test_publishers_who_send_again_when_they_are_answered_are_parted_into_two_halves(make_bench) -> None:
+    """Also where one of them was alone in the first round, with all others in the next."""
+    bench = make_bench(settings=LogSettings(round_bytes=1000))
+    bench.append(b"makes the segment")
+    rounds, publishers, answered = list[int](), 12, 0
+
+    def send() -> None:
+        now_ms = bench.store.clock.stamp_ms()
+        bench.log.append(events([b"b" * 300]), now_ms=now_ms, on_done=sent_again)
+
+    def sent_again(_: object) -> None:
+        nonlocal answered
+        answered += 1
+        bench.env.call_soon(send)
+
+    send()
+    bench.env.run_for(0)
+    for _ in range(publishers - 1):
+        send()
+    for _ in range(2000):
+        before = answered
+        bench.env.run_for(1)
+        if answered > before:
+            rounds.append(answered - before)
+    assert rounds[0] == 1 and set(rounds[4:20]) == {publishers // 2}, rounds[:20]
 
 
 def unawaited(make_bench, *messages: bytes) -> Any:
