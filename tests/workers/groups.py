@@ -37,6 +37,7 @@ SECONDS = {
     "src/hubweir/client/tests/test_official_clients.py": 60,
     "tests/crash/test_service_power_cut.py": 60,
     "tests/crash/test_delete_kill.py": 60,
+    "tests/crash/test_restore_kill.py": 60,
     "tests/crash/test_message_kill.py": 60,
     "tests/crash/test_broker_kill.py": 60,
     "tests/documents/test_troubleshooting.py": 60,
