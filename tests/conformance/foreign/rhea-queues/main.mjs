@@ -14,6 +14,7 @@ import {
   HUBWEIR_PORT,
   HUBWEIR_RULE,
   PLAIN,
+  WAIT_MS,
   ask,
   attached,
   connected,
@@ -22,7 +23,7 @@ import {
   send as sendOne,
   sender,
 } from "./amqp.mjs";
-import { beside, check, restartServer } from "./checks.mjs";
+import { beside, check, restartServer, within } from "./checks.mjs";
 import {
   DELETING,
   abandon,
@@ -563,9 +564,9 @@ await check("client_goes_on_behind_a_restart", () =>
     await sendOne(sending, { body: "before" });
     const link = await receiver(connection, "restarting", 1);
     assert.equal((await takeOne(link)).message.body, "before"); // its lock ends with the service
-    const back = event(link, "receiver_open");
-    await restartServer();
-    await back; // the library has opened the connection and its links again
+    const back = new Promise((resolve) => link.once("receiver_open", resolve));
+    await restartServer(); // takes its time where much else runs
+    await within(WAIT_MS, back); // the library has opened the connection and its links again
     link.add_credit(2);
     await sendOne(sending, { body: "after" });
     const got = await take(link, 2);
