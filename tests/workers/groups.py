@@ -15,6 +15,7 @@ SECONDS = {
     "tests/conformance/soak/test_soak.py": 1_060,  # with --all; else 15
     "tests/simulation/test_whole_world.py": 420,  # with --all; else 45
     "tests/spark": 180,
+    "tests/crash/test_restore_kill.py": 120,
     "tests/simulation/test_ordered_faults.py": 120,  # with --all; else 15
     "tests/conformance/test_azure_sync.py": 120,
     "tests/crash/test_kill.py": 110,
@@ -37,7 +38,6 @@ SECONDS = {
     "src/hubweir/client/tests/test_official_clients.py": 60,
     "tests/crash/test_service_power_cut.py": 60,
     "tests/crash/test_delete_kill.py": 60,
-    "tests/crash/test_restore_kill.py": 60,
     "tests/crash/test_message_kill.py": 60,
     "tests/crash/test_broker_kill.py": 60,
     "tests/documents/test_troubleshooting.py": 60,
