@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -16,8 +17,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from hubweir.alarms import KINDS
+from hubweir.cli.main import hubweir
 from hubweir.client.blocking import BlockingEventHubClient
 from hubweir.metrics import METRICS
 from hubweir.namespace.capture_description import CaptureDescription
@@ -53,6 +56,28 @@ def remade(page: str) -> str:
 def test_the_page_has_every_metric_as_the_code_has_it() -> None:
     page = PAGE.read_text()
     assert remade(page) == page, "run: ./run python tests/documents/test_metrics_page.py"
+
+
+# Who may read it
+
+
+def test_the_token_of_the_page_opens_the_metrics_as_prometheus_shows_it() -> None:
+    page = PAGE.read_text()
+    [command] = re.findall(r"^\$ hubweir (sas make .*) > (\S+)$", page, re.MULTILINE)
+    [scraped] = yaml.safe_load(re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0])["scrape_configs"]
+    assert scraped["authorization"] == {"credentials_file": command[1]}  # the scheme is Bearer where none is said
+    assert scraped["static_configs"] == [{"targets": ["127.0.0.1:5672"]}]
+    with running_namespace(metrics="token") as namespace:
+        where = {"HUBWEIR_CONNECTION_STRING": namespace.connection_string()}
+        token = CliRunner().invoke(hubweir, shlex.split(command[0]), env=where).output.strip()
+        assert status(namespace.port, {"Authorization": f"Bearer {token}"}) == 200
+        assert status(namespace.port, {"Authorization": f"Bearer {token[:-1]}"}) == status(namespace.port, {}) == 401
+
+
+def status(port: int, headers: dict[str, str]) -> int:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
+        connection.request("GET", "/metrics", headers=headers)
+        return connection.getresponse().status
 
 
 # What is deployed beside a service
