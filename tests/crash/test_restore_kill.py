@@ -1,14 +1,14 @@
 """kill -9 in the middle of a restore: the namespace is whole and served, or it is not there, and can be restored (T6).
 
-A real process, of one; what several do is not held here yet. What the next start tells, and whether the namespace is
-there, is what docs/namespace.md says of that moment.
+The service is one real process; a service of several broker processes is not tried here. What the next start tells,
+and whether the namespace is there, is what docs/namespace.md says of that moment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,27 +44,22 @@ THERE = ("the catalog has its name", "the catalog is shown")
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(600)]
 
 
-@dataclass(frozen=True)
-class Copy:
-    """A backup of the shop."""
-
-    path: Path
-
-    def served(self, data: Path, ports: Sequence[int] = (), **environment: str) -> ServerProcess:
-        """A service for it. environment: of restoring_server.py; none: it is ours as it is."""
-        return ServerProcess(
-            data,
-            ports=ports,
-            environment={"PYTHONPATH": SOURCE, **environment},
-            program=(RESTORING,) if environment else ("-m", "hubweir"),
-        )
+def served(data: Path, ports: Sequence[int] = (), **environment: str) -> ServerProcess:
+    """A service in a folder. environment: of restoring_server.py; none: it is ours as it is."""
+    return ServerProcess(
+        data,
+        ports=ports,
+        environment={"PYTHONPATH": SOURCE, **environment},
+        program=(RESTORING,) if environment else ("-m", "hubweir"),
+    )
 
 
 @pytest.fixture(scope="module")
-def backup(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+def backup(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup with the shop in it."""
     folder = tmp_path_factory.mktemp("backup")
-    copy = Copy(folder / "copy")
-    with copy.served(folder / "data") as server:
+    copy = folder / "copy"
+    with served(folder / "data") as server:
         administration(server).create_namespace(SHOP, key=KEY)
         Administration(ConnectionString.parse(string_of(server))).create(EntityType.QUEUE, "kitchen", {})
         call("eventhub", "create", "orders", "--partitions", str(PARTITIONS), "--connection-string", string_of(server))
@@ -73,7 +68,7 @@ def backup(tmp_path_factory: pytest.TempPathFactory) -> Copy:
                 hub.sender(partition_id=str(number)).send([b"order %d" % number])
         with BlockingQueueClient.from_connection_string(string_of(server)) as queues:
             queues.sender("kitchen").send(b"tea")
-        call("store", "backup", str(copy.path), "--data", str(folder / "data"))
+        call("store", "backup", str(copy), "--data", str(folder / "data"))
     return copy
 
 
@@ -103,10 +98,6 @@ def is_there(server: ServerProcess) -> bool:
 def restored(server: ServerProcess, source: Path) -> str:
     """Restore the shop; what went wrong."""
     administration(server).restore_namespace(SHOP, str(source))
-    return ended(server)
-
-
-def ended(server: ServerProcess) -> str:
     until(lambda: bool(administration(server).restore_state(SHOP)["is_over"]), WAIT_S)
     return str(administration(server).restore_state(SHOP)["problem"])
 
@@ -163,20 +154,20 @@ def end_in_restore(server: ServerProcess, source: Path) -> None:
 
 @pytest.mark.parametrize("moment", [*NOT_THERE, *THERE])
 def test_a_kill_leaves_all_of_the_namespace_or_nothing_and_the_same_restore_finishes(
-    backup: Copy, tmp_path: Path, moment: str
+    backup: Path, tmp_path: Path, moment: str
 ) -> None:
     data = tmp_path / "data"
-    server = backup.served(data)
-    ending = backup.served(data, server.ports, RESTORE_AT=moment)
+    server = served(data)
+    ending = served(data, server.ports, RESTORE_AT=moment)
     try:
         ending.start()
         fill_home(ending)
-        end_in_restore(ending, backup.path)
+        end_in_restore(ending, backup)
         server.start()
         assert is_there(server) is (moment in THERE)
         assert told(server) == TOLD.get(moment, []), server.output
         if moment in NOT_THERE:
-            assert restored(server, backup.path) == ""
+            assert restored(server, backup) == ""
             assert told(server) == []
         assert wrong_with_shop(server) == []
         assert home_is_kept(server)
@@ -187,13 +178,13 @@ def test_a_kill_leaves_all_of_the_namespace_or_nothing_and_the_same_restore_fini
         server.kill9()
 
 
-def test_control_a_namespace_that_is_there_without_its_logs_is_found(backup: Copy, tmp_path: Path) -> None:
+def test_control_a_namespace_that_is_there_without_its_logs_is_found(backup: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    server = backup.served(data)
-    ending = backup.served(data, server.ports, RESTORE_AT="catalog first")
+    server = served(data)
+    ending = served(data, server.ports, RESTORE_AT="catalog first")
     try:
         ending.start()
-        end_in_restore(ending, backup.path)
+        end_in_restore(ending, backup)
         server.start()
         assert is_there(server) and wrong_with_shop(server, wait_s=1.0) and told(server)
     finally:
