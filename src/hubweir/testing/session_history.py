@@ -114,10 +114,10 @@ class SessionHistory:
         self._of(settlement.lock.sent.session or "").flying[settlement] = None
 
     def settled(self, settlement: SeenSettlement, *, is_back: bool) -> None:
-        """It was answered. is_back: the message waits again."""
+        """It was answered. is_back: the message waits again, unless its time to live is over: then others may pass."""
         sent = settlement.lock.sent
         self._of(sent.session or "").flying.pop(settlement, None)
-        if is_back:
+        if is_back and not sent.may_expire:
             self._expect_not_passed(settlement)
 
     # Holders

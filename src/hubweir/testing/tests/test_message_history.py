@@ -386,6 +386,16 @@ def a_later_message_while_one_is_given_back() -> None:
     story.history.settled(settlement, SeenAnswer.DONE)
 
 
+def a_later_message_while_one_that_is_there_again_was_given_back() -> None:
+    story = Story()
+    story.send("a", session="s", may_expire=True)
+    story.send("b", session="s")
+    hold = story.hold()
+    story.history.settling(story.receive("a", hold=hold), SeenOutcome.RELEASE, story.now_ms)
+    story.receive("b", hold=hold)
+    story.receive("a", hold=hold)
+
+
 def a_later_message_behind_what_its_last_holder_had() -> None:
     story = Story()
     story.send("a", "b", session="s")
@@ -452,6 +462,7 @@ FAULTS = [
     an_id_that_all_lost, a_session_of_two_holders, a_later_message_first, scheduled_messages_against_their_numbers,
     a_scheduled_message_shown_by_its_first_number_when_it_had_another,
     a_later_message_before_one_that_was_given_back, a_later_message_while_one_is_given_back,
+    a_later_message_while_one_that_is_there_again_was_given_back,
     a_later_message_behind_what_its_last_holder_had, a_session_whose_last_holder_is_undecided,
     a_session_whose_state_is_on_its_way, a_message_for_one_who_lost_the_session,
     a_message_of_another_session, a_state_that_was_forgotten, a_state_that_was_refused,
@@ -489,6 +500,17 @@ def test_a_peek_that_was_asked_for_before_a_message_became_active_shows_its_firs
     story.receive("a", number=8)
     story.history.peeked("a", 1, b"a", story.now_ms, asked=asked)
     story.history.peeked("a", 8, b"a", story.now_ms, asked=story.history.tick)
+
+
+@pytest.mark.parametrize("outcome", [SeenOutcome.ABANDON, SeenOutcome.RELEASE])
+def test_a_message_that_may_expire_may_be_passed_while_it_is_given_back(outcome: SeenOutcome) -> None:
+    story = Story()
+    story.send("a", session="s", may_expire=True)
+    story.send("b", session="s")
+    hold = story.hold()
+    settlement = story.history.settling(story.receive("a", hold=hold), outcome, story.now_ms)
+    story.receive("b", hold=hold)
+    story.history.settled(settlement, SeenAnswer.DONE)
 
 
 def test_a_state_that_is_refused_before_an_earlier_one_is_set_is_the_refused_one() -> None:
