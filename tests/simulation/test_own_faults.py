@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from threading import Thread, get_ident
 from typing import Any
 
 import pytest
@@ -53,16 +54,22 @@ class Planted(RuntimeError):
 
 
 class Plant:
-    """Raises at the n-th use of a part, before or behind what it does."""
+    """Raises at the n-th use of a part in this thread, before or behind what the part does.
+
+    A service that other tests of this process use has a thread of its own, and is left alone.
+    """
 
     def __init__(self, patch: pytest.MonkeyPatch, owner: Any, name: str, nth: int, *, behind: bool) -> None:
         self.uses = 0
         self.armed = True
+        thread = get_ident()
         original: Callable[..., Any] = getattr(owner, name)
 
         def planted(*args: Any, **kwargs: Any) -> Any:
-            self.uses += self.armed
-            here = self.armed and self.uses == nth
+            if get_ident() != thread or not self.armed:
+                return original(*args, **kwargs)
+            self.uses += 1
+            here = self.uses == nth
             if here and not behind:
                 raise Planted(f"{name}, use {nth}")
             result = original(*args, **kwargs)
@@ -183,6 +190,24 @@ def test_a_fault_in_a_step_stops_one_log_loudly_and_it_comes_back(
             script.open()
             script.check()
     assert hits or name in ("_write_now", "_sync_soon", "_refuse", "_make_segment", "_note_shown", "remove_segments")
+
+
+def test_a_planted_fault_leaves_the_services_of_other_threads_alone() -> None:
+    def work() -> str:
+        return "done"
+
+    class Part:
+        step = staticmethod(work)
+
+    with pytest.MonkeyPatch.context() as patch:
+        plant = Plant(patch, Part, "step", 1, behind=False)
+        said: list[str] = []
+        other = Thread(target=lambda: said.append(Part.step()))
+        other.start()
+        other.join()
+        assert (said, plant.uses) == (["done"], 0)
+        with pytest.raises(Planted, match="step, use 1"):
+            Part.step()
 
 
 @pytest.mark.parametrize("durability", Durability)
