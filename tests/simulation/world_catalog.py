@@ -38,6 +38,7 @@ class CatalogChanges:
         self._made = self._keys = 0
         self._there: list[str] = []
         self._doubtful: set[str] = set()
+        self._unanswered: set[int] = set()  # numbers of keys; of some nobody ever hears whether they hold
         self.answered = 0
         self.is_over = False
         self._keeper_came = asyncio.Event()
@@ -100,15 +101,22 @@ class CatalogChanges:
         self._answered(f"{name} deleted", lambda gateway: gateway.namespace.find_any(name) is None)
 
     def _renew(self, process: Any, gateway: Gateway) -> None:
-        """A rule gets another key: from the answer on no process takes the old one."""
+        """A rule gets another key: from the answer on no process takes the old one.
+
+        One that was asked for before, and not answered by then, may reach the keeper behind this one: it holds then.
+        """
         self._keys += 1
         number, secret = self._keys, Secret(f"key {self._keys}")
+        known = {f"key {each}" for each in (*self._unanswered, number)}
+        self._unanswered.add(number)
 
         def done(result: Any) -> None:
             if isinstance(result, ServiceError):
                 self._world.note(f"key {number} {result.condition.symbol}")
-            elif number == self._keys:  # else a later one may hold by now
-                self._answered(f"key {number}", lambda gateway: _key_of(gateway) == secret.reveal())
+                return
+            self._unanswered.discard(number)
+            if number == self._keys:  # else a later one may hold by now
+                self._answered(f"key {number}", lambda gateway: _key_of(gateway) in known)
 
         change = partial(RuleLevel.renew, name=GUEST, key=RuleKey.PRIMARY, secret=secret)
         process.context.copy().run(process.call, partial(gateway.keeper.change_rules, None, change, done))
