@@ -194,31 +194,33 @@ def answer_cancels_and_do_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Fragment, "cancel_scheduled", cancels)
 
 
-DEFECTS = [
-    accept_before_sync,
-    send_again_behind_an_unknown_outcome,
-    pytest.param(route_again_behind_an_unknown_outcome, marks=pytest.mark.slow),  # a minute: see CONTROL_SEEDS
-    keep_locks_over_openings,
-    answer_changes_before_they_are_applied,
-    wait_for_nobody_under_a_new_keeper,
-    start_a_broker_beside_one_that_was_to_be_killed,
-    answer_settlements_before_they_are_durable,
-    give_a_held_session,
-    forget_the_states_of_sessions,
-    forget_some_ids,
-    never_ask_a_fragment_that_was_away,
-    leave_some_messages_out_of_a_subscription,
-    take_what_is_prepared_for_rolled_back,
-    tell_no_other_log_of_a_commit,
-    activate_messages_before_their_time,
-    answer_cancels_and_do_nothing,
-]
+# Each with a seed that found it when it was last looked for. When a change has made that history another one, all
+# others are played until one finds the defect: a control among the slowest tests of a run wants a new seed here.
+DEFECTS = {
+    accept_before_sync: 0,
+    send_again_behind_an_unknown_outcome: 2,
+    route_again_behind_an_unknown_outcome: 2,
+    keep_locks_over_openings: 1,
+    answer_changes_before_they_are_applied: 0,
+    wait_for_nobody_under_a_new_keeper: 1,
+    start_a_broker_beside_one_that_was_to_be_killed: 4,
+    answer_settlements_before_they_are_durable: 4,
+    give_a_held_session: 0,
+    forget_the_states_of_sessions: 1,
+    forget_some_ids: 8,
+    never_ask_a_fragment_that_was_away: 1,
+    leave_some_messages_out_of_a_subscription: 0,
+    take_what_is_prepared_for_rolled_back: 5,
+    tell_no_other_log_of_a_commit: 0,
+    activate_messages_before_their_time: 5,
+    answer_cancels_and_do_nothing: 5,
+}
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)
+@pytest.mark.parametrize(("defect", "seed"), DEFECTS.items(), ids=[defect.__name__ for defect in DEFECTS])
 def test_control_a_planted_defect_is_found_in_the_whole_world(
-    defect: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    defect: Callable[[pytest.MonkeyPatch], None], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     defect(monkeypatch)
-    first_found(play, range(CONTROL_SEEDS), Violation)
+    first_found(play, [seed, *range(CONTROL_SEEDS)], Violation)
