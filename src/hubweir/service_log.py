@@ -101,6 +101,10 @@ STOPPING = LineKind(
     "It was told to stop.",
 )  # fmt: skip
 STOPPED = LineKind("stopped", logging.INFO, "the service has stopped, after {seconds:.1f} s", "All is on disk.")
+START_FAILED = LineKind(
+    "start-failed", logging.ERROR, "the start failed: {why}",
+    "Said before `stop-left`: what was started has to stop, and a disk hangs.",
+)  # fmt: skip
 STOP_LEFT = LineKind(
     "stop-left", logging.ERROR, "the stop is not over after {seconds:.0f} s; it waits for: {what}. The process ends "
     "without that, with exit code 3: it loses nothing that a kill would not",

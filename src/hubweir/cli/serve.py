@@ -66,7 +66,7 @@ async def _serve(
         loop.add_signal_handler(number, stop.set)
     # A terminal that goes away sends it too, and must not take the service with it: ignored until there is a service.
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
-    service = await _started(settings, said)
+    service = await _started(settings, said, limit)
     again = RunningSettings(service, given)
     loop.add_signal_handler(signal.SIGHUP, again.read)
     life.ready(service.addresses)
@@ -85,13 +85,13 @@ async def _serve(
     return service.exit_code
 
 
-async def _started(settings: Settings, said: SaidNamespaces) -> Parts:
+async def _started(settings: Settings, said: SaidNamespaces, limit: StopLimit) -> Parts:
     """The service in this process, or what starts its processes and watches them."""
     if settings.brokers == 1:
-        return await Service.start(settings, said)
+        return await Service.start(settings, said, limit=limit)
     from hubweir.service.supervisor import Supervisor
 
-    return await Supervisor.start(settings, said)
+    return await Supervisor.start(settings, said, limit=limit)
 
 
 def _say(line: str, *, err: bool = False) -> None:

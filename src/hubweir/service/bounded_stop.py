@@ -4,7 +4,8 @@ A sync on a disk that hangs ends when the disk answers, or never, and everything
 broker, the threads that are joined, what the interpreter waits for at its end. So a thread of its own looks at the
 clock, and ends the process as a kill would. That loses nothing that was accepted in the durable mode: it is on disk,
 and of what still waits for that sync nobody was told so. The system frees the locks; the next start finds what it finds
-after a kill. A process that the system cannot end, because the disk holds it, keeps its locks until it can.
+after a kill. A process that the system cannot end, because the disk holds it, keeps its locks until it can. A start
+that fails stops what it had started (whole_start.py), and that stop has the same end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 from types import TracebackType
 
 from hubweir.service.completions import done
-from hubweir.service_log import STOP_LEFT
+from hubweir.service_log import START_FAILED, STOP_LEFT
 
 logger = logging.getLogger(__name__)
 
@@ -57,15 +58,20 @@ class StopWaits:
 
 
 class StoppingProcess:
-    """What stops. stop_waits: what for, now."""
+    """What stops. stop_waits: what for, now.
 
-    def __init__(self) -> None:
+    clients_s: what its clients may take of the stop, processes_s: what processes of its own may, to be killed in.
+    """
+
+    def __init__(self, *, clients_s: float = 0.0, processes_s: float = 0.0) -> None:
         self.stop_waits = StopWaits()
+        self.clients_s = clients_s
+        self.processes_s = processes_s
 
     @property
     def stop_limit_s(self) -> float:
         """How long its stop may take before the process ends without what it still waits for."""
-        return DISK_WAIT_S
+        return self.clients_s + DISK_WAIT_S + self.processes_s
 
     @property
     def exit_code(self) -> int:
@@ -91,16 +97,16 @@ class StopLimit:
     ) -> None:
         self._is_over.set()
 
-    def begin(self, stopping: StoppingProcess) -> None:
-        """From now on it has its stop_limit_s."""
-        threading.Thread(target=self._watch, args=(stopping,), name="hubweir-stop", daemon=True).start()
+    def begin(self, stopping: StoppingProcess, *, failed: BaseException | None = None) -> None:
+        """From now on it has its stop_limit_s. failed: what ended its start; who waits for the stop would say so."""
+        threading.Thread(target=self._watch, args=(stopping, failed), name="hubweir-stop", daemon=True).start()
 
-    def _watch(self, stopping: StoppingProcess) -> None:
+    def _watch(self, stopping: StoppingProcess, failed: BaseException | None) -> None:
         limit_s = stopping.stop_limit_s
         if self._is_over.wait(limit_s):
             return
         what = ", ".join(stopping.stop_waits.names) or "threads that have not ended"
-        tell = threading.Thread(target=_tell, args=(limit_s, what), name="hubweir-stop-log", daemon=True)
+        tell = threading.Thread(target=_tell, args=(limit_s, what, failed), name="hubweir-stop-log", daemon=True)
         try:
             tell.start()
             tell.join(TELL_S)
@@ -109,5 +115,7 @@ class StopLimit:
             self._end_process(EXIT_LEFT)
 
 
-def _tell(seconds: float, what: str) -> None:
+def _tell(seconds: float, what: str, failed: BaseException | None) -> None:
+    if failed is not None:
+        START_FAILED.say(logger, why=str(failed))
     STOP_LEFT.say(logger, seconds=seconds, what=what)

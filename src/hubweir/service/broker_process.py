@@ -34,14 +34,14 @@ from hubweir.gateway.connections import own_connections
 from hubweir.gateway.http.open_metrics import ProcessSamples
 from hubweir.gateway.keeper.client import KeeperClient
 from hubweir.service.asked_process import ask_once
-from hubweir.service.bounded_stop import DISK_WAIT_S, StopLimit
+from hubweir.service.bounded_stop import StopLimit
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.data_folder import store_folder
 from hubweir.service.event_loop import loop_factory
 from hubweir.service.followed_namespaces import FollowedNamespaces
 from hubweir.service.log_output import LogOutput, begin_log
 from hubweir.service.part_settings import capture_places
-from hubweir.service.parts import Parts, unusable
+from hubweir.service.parts import Parts
 from hubweir.service.process_door import ProcessDoor
 from hubweir.service.process_start import ProcessStart
 from hubweir.service.runtime_folder import RuntimeFolder
@@ -49,6 +49,7 @@ from hubweir.service.scrape import scrape_all
 from hubweir.service.served_store import ServedStore
 from hubweir.service.served_stores import ServedStores
 from hubweir.service.told_alarms import hear_alarms, standing_alarms
+from hubweir.service.whole_start import whole_start
 
 logger = logging.getLogger(__name__)
 
@@ -73,23 +74,12 @@ class BrokerProcess(Parts):
         self._has_let_go = False
 
     @classmethod
-    async def start(cls, start: ProcessStart) -> BrokerProcess:
+    async def start(cls, start: ProcessStart, limit: StopLimit) -> BrokerProcess:
         """Own the stores and be reached; HubweirError says what is in the way, and nothing stays open then."""
-        try:
-            process = cls(start)
-            try:
-                await process._start()
-            except BaseException:
-                await process.stop()
-                raise
-        except OSError as error:
-            raise unusable(start.settings.data, error) from error
+        process = cls(start)
+        async with whole_start(process, limit):
+            await process._start()
         return process
-
-    @property
-    def stop_limit_s(self) -> float:
-        """See StoppingProcess. Clients that were let go before have had their time."""
-        return DISK_WAIT_S if self._has_let_go else super().stop_limit_s
 
     async def _start(self) -> None:
         start, folder = self._start_document, RuntimeFolder.of(self.settings.data)
@@ -277,6 +267,7 @@ class BrokerProcess(Parts):
             if not self._has_let_go:
                 self.ready = False
                 self._has_let_go = True
+                self.clients_s = 0.0  # they have had their time when it stops
                 await self._end_clients()
 
 
@@ -290,7 +281,7 @@ async def _run(start: ProcessStart, output: LogOutput, limit: StopLimit) -> None
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_signal_handler(signal.SIGINT, lambda: None)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
-    process = await BrokerProcess.start(start)
+    process = await BrokerProcess.start(start, limit)
     loop.add_signal_handler(signal.SIGHUP, process.read_certificate)
     await stop.wait()
     limit.begin(process)

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from hubweir.env import Files, FolderLock
-from hubweir.errors import CatalogLost, NewerFormat, OldFormat
+from hubweir.errors import CatalogLost, HubweirError, NewerFormat, OldFormat
 from hubweir.messaging_store.disk.newest_segment import log_ids_in
 from hubweir.messaging_store.disk.whole_file import read_whole, write_whole
 
@@ -26,6 +27,20 @@ FORMAT_TEXT = b"hubweir data %d\n" % FORMAT_VERSION
 _FORMAT = re.compile(rb"hubweir data ([0-9]{1,9})\n")
 CATALOG_FOLDER, STORE_PREFIX, TLS_FOLDER, CAPTURE_FOLDER = "catalog", "store-", "tls", "capture"
 ABOUT_CATALOGS = "the catalogs"  # as texts name their store
+
+
+class DataFolderUnusable(HubweirError):
+    """The disk refused something that a start needs: no folder can be there, no right to it, no space left."""
+
+
+def unusable(folder: str, error: OSError) -> DataFolderUnusable:
+    """What an error of the disk means to a start. Taken ports and bad certificates have errors of their own.
+
+    folder: the data folder, as texts name it.
+    """
+    place = error.filename or Path(folder).absolute()
+    reason = error.strerror or error
+    return DataFolderUnusable(f"the service cannot start on the data folder {folder}: {place}: {reason}")
 
 
 def store_folder(store_index: int) -> str:

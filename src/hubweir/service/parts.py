@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 from hubweir.alarms import Alarms
@@ -28,7 +27,6 @@ from hubweir.drivers.loop_watch import LoopWatch
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.tls import BadCertificate, CertificateFiles
 from hubweir.env import Env, Lane, Result
-from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.gateway import Gateway
 from hubweir.gateway.gateway_process import GatewayProcess
@@ -52,6 +50,7 @@ from hubweir.service.data_folder import (
     own_data_folder,
     store_folder,
     stored_logs,
+    unusable,
 )
 from hubweir.service.gateway_start import start_gateway, stop_gateways
 from hubweir.service.listeners import Listeners
@@ -90,10 +89,6 @@ class OpenStore(Protocol):
     ) -> LogStore: ...
 
 
-class DataFolderUnusable(HubweirError):
-    """The disk refused something that a start needs: no folder can be there, no right to it, no space left."""
-
-
 class Parts(StoppingProcess):
     """See the module's text. Made on a running loop; used on that loop.
 
@@ -110,14 +105,17 @@ class Parts(StoppingProcess):
     _listeners: Listeners
 
     def __init__(self, settings: Settings, open_store: OpenStore = MessagingStore.open, *, index: int = 0) -> None:
-        super().__init__()
+        super().__init__(clients_s=settings.stop_grace_ms / 1_000)
         self.settings = settings
         self._open_store = open_store
         self.namespaces: tuple[NamespaceSettings, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.counters = Counters()
         self.ready = False
-        self._files = SystemFiles(settings.data)
+        try:
+            self._files = SystemFiles(settings.data)
+        except OSError as error:
+            raise unusable(settings.data, error) from error
         self._env = SystemEnv(self._files, threads=settings.offload_threads)
         self.alarms = Alarms(self._env, self.counters)
         self.own_orders = ProcessOrders(self._env, self._env.clock, index)
@@ -134,11 +132,6 @@ class Parts(StoppingProcess):
         self.ready = False
         self.alarms.close()
         await self._ends.aclose()
-
-    @property
-    def stop_limit_s(self) -> float:
-        """See StoppingProcess. First clients have their time."""
-        return self.settings.stop_grace_ms / 1_000 + super().stop_limit_s
 
     def read_certificate(self) -> None:
         """Read certificate, key and the CAs of clients again: they hold for connections that come from then on.
@@ -341,9 +334,3 @@ class Parts(StoppingProcess):
     def _follow(self, issuer: IssuerKeys) -> None:
         self._ends.callback(issuer.stop)
         issuer.follow(self._env, self.settings.jwt_keys_check_ms, self.alarms)
-
-
-def unusable(data: str, error: OSError) -> DataFolderUnusable:
-    """What an error of the disk means to a start. Taken ports and bad certificates have errors of their own."""
-    place = error.filename or Path(data).absolute()
-    return DataFolderUnusable(f"the service cannot start on the data folder {data}: {place}: {error.strerror or error}")

@@ -27,15 +27,17 @@ from hubweir.gateway.brokers import BrokerClient, Brokers, InProcessBroker
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
+from hubweir.service.bounded_stop import StopLimit
 from hubweir.service.certificate import ServiceCertificate
 from hubweir.service.data_folder import store_count
 from hubweir.service.found_process import end_left
 from hubweir.service.part_settings import capture_places
-from hubweir.service.parts import OpenStore, Parts, unusable
+from hubweir.service.parts import OpenStore, Parts
 from hubweir.service.served_store import ServedStore
 from hubweir.service.served_stores import ServedStores
 from hubweir.service.stored_namespaces import StoredNamespaces
 from hubweir.service.stores_door import StoresDoor
+from hubweir.service.whole_start import whole_start
 
 logger = logging.getLogger(__name__)
 
@@ -56,22 +58,17 @@ class Service(Parts):
         said: SaidNamespaces | None = None,
         *,
         open_store: OpenStore = MessagingStore.open,
+        limit: StopLimit | None = None,
     ) -> Service:
         """Start everything; HubweirError says what is in the way, and nothing stays open then.
 
         said: of namespaces, with what a Config.json wants to be there before the first client comes; None: what the
-        settings say. open_store: which engine its logs lie in; segment files in the data folder.
+        settings say. open_store: which engine its logs lie in; segment files in the data folder. limit: of the process,
+        which ends at it when a start that failed waits for a disk.
         """
-        said = said_namespaces(settings) if said is None else said
-        try:
-            service = cls(settings, open_store)
-            try:
-                await service._start(said)
-            except BaseException:
-                await service.stop()
-                raise
-        except OSError as error:
-            raise unusable(settings.data, error) from error
+        service = cls(settings, open_store)
+        async with whole_start(service, limit):
+            await service._start(said_namespaces(settings) if said is None else said)
         return service
 
     async def _start(self, said: SaidNamespaces) -> None:

@@ -42,20 +42,21 @@ from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.keeper.server import KeeperServer
 from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.namespace.entity import EntityDescription
-from hubweir.service.bounded_stop import EXIT_LEFT
+from hubweir.service.bounded_stop import EXIT_LEFT, StopLimit
 from hubweir.service.certificate import ReadCertificate, ServiceCertificate
 from hubweir.service.completions import answer
 from hubweir.service.data_folder import store_count
 from hubweir.service.found_process import Found, Left, end_found, find_left, newest_orders
 from hubweir.service.namespace_door import NamespaceDoor
 from hubweir.service.opened_stores import OpenedStores
-from hubweir.service.parts import Parts, unusable
+from hubweir.service.parts import Parts
 from hubweir.service.process_start import ProcessStart, own_stores
 from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.service.served_stores import no_store_answers
 from hubweir.service.supervised_process import SupervisedProcess
 from hubweir.service.supervisor_door import SupervisorDoor
 from hubweir.service.told_alarms import standing_alarms
+from hubweir.service.whole_start import whole_start
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Supervisor(Parts):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
+        self.processes_s = KILL_WAIT_S
         self.processes: tuple[SupervisedProcess, ...] = ()
         self._stores = 1
         self._named_at_start: frozenset[int] = frozenset()
@@ -87,18 +89,13 @@ class Supervisor(Parts):
         self._failed: int | None = None  # the index of a process that ended during the start
 
     @classmethod
-    async def start(cls, settings: Settings, said: SaidNamespaces | None = None) -> Supervisor:
+    async def start(
+        cls, settings: Settings, said: SaidNamespaces | None = None, *, limit: StopLimit | None = None
+    ) -> Supervisor:
         """Start everything; HubweirError says what is in the way, and nothing stays open then. As of Service."""
-        said = said_namespaces(settings) if said is None else said
-        try:
-            supervisor = cls(settings)
-            try:
-                await supervisor._start(said)
-            except BaseException:
-                await supervisor.stop()
-                raise
-        except OSError as error:
-            raise unusable(settings.data, error) from error
+        supervisor = cls(settings)
+        async with whole_start(supervisor, limit):
+            await supervisor._start(said_namespaces(settings) if said is None else said)
         return supervisor
 
     def take_settings(self, settings: Settings) -> None:
@@ -113,11 +110,6 @@ class Supervisor(Parts):
 
     def _take_certificate(self, read: ReadCertificate) -> None:
         """Its files are there, which each process reads when it hears of the namespaces."""
-
-    @property
-    def stop_limit_s(self) -> float:
-        """See StoppingProcess. Its processes have their own limit before, and some seconds to be killed in."""
-        return super().stop_limit_s + KILL_WAIT_S
 
     def leave(self) -> None:
         """See StoppingProcess. A process that was left alive would serve on without anybody who keeps the catalogs."""

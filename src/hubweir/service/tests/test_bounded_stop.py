@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from hubweir.service.bounded_stop import EXIT_LEFT, StopLimit, StoppingProcess, StopWaits
+from hubweir.service.bounded_stop import DISK_WAIT_S, EXIT_LEFT, StopLimit, StoppingProcess, StopWaits
 
 PROGRAM = """
 import asyncio, logging, os, sys, threading, time
@@ -114,3 +114,8 @@ def test_what_is_waited_for_is_named_until_it_is_over_well_or_not() -> None:
         each.__enter__()
     one.__exit__(None, None, None)
     assert waits.names == ("two",)
+
+
+def test_its_limit_is_the_time_of_clients_of_a_disk_and_of_its_processes() -> None:
+    assert StoppingProcess().stop_limit_s == DISK_WAIT_S
+    assert StoppingProcess(clients_s=5.0, processes_s=7.0).stop_limit_s == 5.0 + DISK_WAIT_S + 7.0

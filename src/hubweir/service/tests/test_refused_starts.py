@@ -12,7 +12,7 @@ from hubweir.broker.capture.blob_upload import BadStorage
 from hubweir.cli.data_folder import DataFolder
 from hubweir.drivers.listening_socket import AddressTaken
 from hubweir.errors import NewerFormat, OldFormat, StoreLocked
-from hubweir.service.parts import DataFolderUnusable
+from hubweir.service.data_folder import DataFolderUnusable
 from hubweir.service.service import Service
 from hubweir.service.tests.started_service import create_hub, settings
 from hubweir.testing.event_loops import run_on
