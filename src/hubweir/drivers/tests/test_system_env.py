@@ -77,16 +77,18 @@ def test_calls_of_another_lane_are_not_waited_for(run: Run) -> None:
 
 def test_reads_have_as_many_threads_as_writes_and_other_lanes_have_few(run: Run) -> None:
     async def scenario() -> None:
-        before = set(threading.enumerate())
         env = SystemEnv(NO_FILES)
+        # By its name: a service that other tests of this process use starts threads meanwhile.
+        counted = env.beside(NO_FILES, threads=THREADS, name="counted")
         for lane in Lane:
             for _ in range(100):
-                env.offload(lane, lambda: None, lambda _: None)
-        started = [thread.name for thread in set(threading.enumerate()) - before]
-        count = {lane: sum(f"-{lane.value}-" in name for name in started) for lane in Lane}
+                counted.offload(lane, lambda: None, lambda _: None)
+        started = [thread.name for thread in threading.enumerate()]
+        count = {lane: sum(f"-counted-{lane.value}-" in name for name in started) for lane in Lane}
         assert count[Lane.WRITES] == count[Lane.READS] == THREADS
         assert count[Lane.PORTAL] == 1, "it is loaded once"
         assert all(2 <= count[lane] <= 8 for lane in Lane if lane not in (Lane.WRITES, Lane.READS, Lane.PORTAL))
+        counted.close()
         env.close()
 
     run(scenario())
