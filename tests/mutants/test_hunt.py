@@ -51,6 +51,9 @@ def checkout(tmp_path: Path) -> Path:
     root = tmp_path / "checkout"
     for path, text in {
         "src/hubweir/__init__.py": "",
+        # Where a release was made, pytest finds its metadata in src, which names this plugin.
+        "src/hubweir/testing/__init__.py": "",
+        "src/hubweir/testing/pytest_plugin.py": "",
         "src/hubweir/store/__init__.py": "",
         MODULE: SOURCE,
         "src/hubweir/store/tests/test_bounds.py": TESTS,
