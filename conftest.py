@@ -2,7 +2,8 @@
 
 A test that repeats something takes the fixture measure and asks it how often: measure(200) is 10 kills, or 200.
 One that draws takes its seeds from first_seed on.
-A test marked slow runs with --all only. How tests are spread over workers (-n NUMBER) stands in tests/workers.
+A test marked slow runs with --all only. The limit of time of each test is five times as long there.
+How tests are spread over workers (-n NUMBER) stands in tests/workers.
 No test is timed, so hypothesis has no deadline: a machine that is busy is no fault of what is tested. It tries a
 quarter of its examples without --all, but for a test that names a number.
 A test that plans faults of a disk in memory and meets none of them fails: tests/planned_faults.py.
@@ -29,6 +30,7 @@ pytest_plugins = [
 ]
 
 SHORT_SHARE = 20  # the default run does one in so many
+WHOLE_LIMITS = 5  # with --all a test may take so many times as long: most of what takes long there are its repetitions
 # Where a test of hypothesis does not say itself how many it tries.
 settings.register_profile("short", deadline=None, max_examples=25)
 settings.register_profile("whole", deadline=None)
@@ -66,6 +68,11 @@ def first_seed() -> int:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--all"):
+        usual_s = float(config.getini("timeout"))
+        for item in items if config.getoption("timeout") is None else ():
+            own = item.get_closest_marker("timeout")
+            limit_s = WHOLE_LIMITS * (own.args[0] if own is not None else usual_s)
+            item.add_marker(pytest.mark.timeout(limit_s), append=False)
         return
     for item in items:
         if item.get_closest_marker("slow"):

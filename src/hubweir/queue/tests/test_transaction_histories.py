@@ -279,7 +279,6 @@ def completes(got: Got) -> TransactedSettlement:
     return TransactedSettlement("", got.token, SettleOutcome.COMPLETE)
 
 
-@pytest.mark.timeout(3600)  # of 1,000 histories: minutes of processor time, which other workers share
 @pytest.mark.parametrize("part", range(5))
 def test_a_transaction_is_done_whole_or_not_at_all(measure: Callable[[int], int], first_seed: int, part: int) -> None:
     for seed in range(first_seed + part, first_seed + measure(5_000), 5):
