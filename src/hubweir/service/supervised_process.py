@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_DELAY_S, LAST_DELAY_S = 0.05, 5.0
 STEADY_S = 10.0  # who lived so long starts again at once
-_SIGNALS = {BrokerFault.STOP: signal.SIGTERM, BrokerFault.KILL: signal.SIGKILL, BrokerFault.STALL: signal.SIGSTOP}
+_SIGNALS = {BrokerFault.KILL: signal.SIGKILL, BrokerFault.STALL: signal.SIGSTOP}
 ORDER_MS = 200  # who ordered it may be connected to that very process, and is answered first
 ORDERS_S = 20.0  # one that stalls is killed within 13 s
 STOP_S = DISK_WAIT_S + 2.0  # for a process that was asked to end, and ends itself without a disk that hangs
@@ -71,6 +71,7 @@ class SupervisedProcess:
         is_kept: Callable[[], bool] = lambda: True,
         question: Callable[[], AskProcess] = AskProcess,
         orders: Callable[[], StandingOrders] = StandingOrders,
+        clients_s: float = 0.0,
     ) -> None:
         """door, brokers: the ways to the process itself and to the brokers that it has, connected by whoever made them;
         stores: of those.
@@ -79,6 +80,7 @@ class SupervisedProcess:
         can be reached, before it takes clients, and later whenever one of them comes. is_kept: the keeper can be
         followed. on_change: called when it serves, and whenever `is_up` may be another thing. question: what it is
         asked twice a second, with what it is told of the other processes. orders: of tests that stand now.
+        clients_s: what its clients may take of its end, where they were not let go before.
         """
         self.index = index
         self.process_id = 0
@@ -95,6 +97,7 @@ class SupervisedProcess:
         self._is_kept = is_kept
         self._question = question
         self._orders = orders
+        self._clients_s = clients_s
         self._has_opened = False  # in this life, what was there
         self._tasks = Tasks(f"broker process {index}")
         self._is_stopping = False
@@ -217,28 +220,16 @@ class SupervisedProcess:
             self._may_live.set()
         elif fault is BrokerFault.STOP:
             self._may_live.clear()
-        if self.life is not None and fault in _SIGNALS:
-            self._env.machine.call_later(ORDER_MS, partial(self.life.send, _SIGNALS[fault]))
+        if self.life is not None and fault is not BrokerFault.START:
+            self._env.machine.call_later(ORDER_MS, partial(self._follow, fault, self.life))
 
     async def stop(self) -> None:
         """End it, and wait until it is gone."""
         self._is_stopping = True
         self._may_live.set()
         await self._tasks.stop()
-        life = self.life
-        if life is None:
-            return
-        if self._heart is not None:
-            self._heart.stop()  # it answers no more while its stores write what is pending
-        life.send(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(STOP_S):
-                await life.ended()
-            self.has_left = life.exit_code == EXIT_LEFT
-        except TimeoutError:
-            logger.error("broker process %d did not end within %.0f s: it is killed", self.index, STOP_S)
-            self.has_left = True
-            await life.kill()
+        if self.life is not None:
+            self.has_left = await self._end(self.life, STOP_S)
 
     def kill(self) -> None:
         """Have the system end it, if it is there; in any thread."""
@@ -247,6 +238,26 @@ class SupervisedProcess:
                 self.life.send(signal.SIGKILL)
 
     # Inside
+
+    def _follow(self, fault: BrokerFault, life: WatchedProcess) -> None:
+        if fault is not BrokerFault.STOP:
+            life.send(_SIGNALS[fault])
+        elif not (life.has_ended or self._is_stopping):
+            self._tasks.start(self._end(life, self._clients_s + STOP_S), name="end by order")
+
+    async def _end(self, life: WatchedProcess, within_s: float) -> bool:
+        """Ask it to end, and wait until it is gone. Whether it left a disk that hangs, or had to be killed."""
+        if self._heart is not None:
+            self._heart.stop()  # it answers no more while its stores write what is pending
+        life.send(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(within_s):
+                await life.ended()
+            return life.exit_code == EXIT_LEFT
+        except TimeoutError:
+            logger.error("broker process %d did not end within %.0f s: it is killed", self.index, within_s)
+            await life.kill()
+            return True
 
     async def _live(self, life: WatchedProcess) -> None:
         """One life, from its start to its end."""

@@ -224,6 +224,7 @@ class Supervisor(Parts):
                 is_kept=self._is_open.is_set,
                 question=partial(self._question, index),
                 orders=lambda: self.own_orders.standing,
+                clients_s=self.settings.stop_grace_ms / 1_000,
             )
             for index in range(count)
         )

@@ -78,7 +78,7 @@ class Way:
 
 
 class World:
-    def __init__(self, program: str = WAITS) -> None:
+    def __init__(self, program: str = WAITS, *, clients_s: float = 0.0) -> None:
         self.env = SystemEnv(MemoryFiles())
         self.program = program
         self.door, self.brokers = Way(), [Way(), Way()]
@@ -100,6 +100,7 @@ class World:
             on_change=self._changed,
             on_ended=lambda process: self.seen.append(("ended", process.process_id)),
             orders=lambda: self.orders,
+            clients_s=clients_s,
         )
 
     def _spawn(self) -> tuple[int, WatchedProcess]:
@@ -351,6 +352,41 @@ async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_starte
     await world.until(lambda: len(world.lives) == 2)
     await world.until(lambda: world.process.is_serving)
     await world.close(keeping)
+
+
+@on_a_loop
+async def test_one_that_is_stopped_by_order_may_be_silent_while_it_writes_what_is_pending() -> None:
+    """Its clients' time comes before that of a stop."""
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(heartbeat, "BEAT_MS", 5)
+        patch.setattr(supervised_process, "STOP_S", 0.5)
+        ready = Path(folder, "ready")
+        world = World(ENDS_WITH.format(seconds=2, code=5, ready=str(ready)), clients_s=30.0)
+        world.door.refuses = True
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(ready.exists)
+        world.process.order(BrokerFault.STOP)
+        await world.until(lambda: world.lives[0].has_ended)
+        assert (world.lives[0].exit_code, world.process.told().state) == (5, "stopped")
+        await world.close(keeping)
+
+
+@on_a_loop
+async def test_one_that_is_stopped_by_order_and_does_not_end_is_killed() -> None:
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(supervised_process, "STOP_S", 0.3)
+        ready = Path(folder, "ready")
+        world = World(STUBBORN.format(ready=str(ready)))
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(ready.exists)
+        world.program = WAITS
+        world.process.order(BrokerFault.STOP)
+        world.process.order(BrokerFault.START)  # the life that is stopped is killed, the next one is not
+        await world.until(lambda: len(world.lives) == 2)
+        assert world.lives[0].exit_code == -signal.SIGKILL
+        await asyncio.sleep(0.6)
+        assert not world.lives[1].has_ended
+        await world.close(keeping)
 
 
 @on_a_loop
