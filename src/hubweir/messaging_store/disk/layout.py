@@ -12,6 +12,7 @@
         snapshot, snapshot.previous                      the owner's state (snapshot.py)
         notes-<epoch, 8 hex>                             the owner's notes (notes.py)
     *.new                                  a file that was being written when the process ended: removed at open
+    store-N/logs/<log id>.removed/         a folder of no log, taken from whoever would show it: removed at open
 
 No name ever holds text that a client chose (rule R15).
 """
@@ -25,7 +26,8 @@ FORMAT_VERSION, FORMAT_TEXT = 2, "hubweir store "  # what stands in FORMAT: the 
 FORMAT_NAME, LOCK_NAME, EPOCH_NAME, LOGS_FOLDER = "FORMAT", "LOCK", "EPOCH", "logs"
 RESERVE_NAME, CLOCK_NAME, NEWEST_FOLDER = "RESERVE", "CLOCK", "newest"
 SNAPSHOT_NAME, PREVIOUS_SNAPSHOT_NAME, NOTES_PREFIX = "snapshot", "snapshot.previous", "notes-"
-SEGMENT_SUFFIX, OFFSETS_SUFFIX, TIMES_SUFFIX, UNFINISHED_SUFFIX = ".log", ".offsets", ".times", ".new"
+SEGMENT_SUFFIX, OFFSETS_SUFFIX, TIMES_SUFFIX = ".log", ".offsets", ".times"
+UNFINISHED_SUFFIX, REMOVED_SUFFIX = ".new", ".removed"
 
 _SEGMENT = re.compile(r"([0-9]{20})-([0-9a-f]{8})\.log")
 _LOG_ID = re.compile(r"[0-9a-f]{32}")

@@ -9,7 +9,9 @@ Both stores must be the caller's own, and the log open in neither.
 
 After a crash: before 3 the log is whole in the first store, from 2 on in the other one, too. The store that the catalog
 does not name has nothing, a folder `<log id>.new`, or a whole log that is nobody's. `has_log_files` finds all of these,
-and `remove_log_files` ends them. A folder `<log id>.new` is also removed by the next service that owns the store.
+and `remove_log_files` ends them. A folder `<log id>.new` is also removed by the next process that owns the store, while
+another one may be about to show that very folder. So `remove_unfinished_log` takes the name from it first: one of two
+renames comes first, and the other one fails. A crash leaves `<log id>.removed` then, which goes at the next start.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from collections.abc import Callable
 
 from hubweir.env import Files, join_path
 from hubweir.errors import StoreError
-from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER, UNFINISHED_SUFFIX, is_log_id
+from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER, REMOVED_SUFFIX, UNFINISHED_SUFFIX, is_log_id
 from hubweir.messaging_store.disk.log_copy import LogCopy
 from hubweir.messaging_store.disk.newest_segment import forget_newest
 from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
+
+_NO_LOG = (UNFINISHED_SUFFIX, REMOVED_SUFFIX)  # how folders end that nobody takes for a log
 
 
 class MovedLog:
@@ -91,10 +95,21 @@ def remove_log_files(files: Files, store_folder: str, log_id: str) -> None:
 
 
 def unfinished_logs(files: Files, store_folder: str) -> list[str]:
-    """The folders in a store that are no logs yet, or no logs any more: a move was interrupted. Blocking."""
-    parent = join_path(store_folder, LOGS_FOLDER)
-    names = [name for name in files.list(parent) if name.endswith(UNFINISHED_SUFFIX)]
-    return [join_path(parent, name) for name in names if is_log_id(name.removesuffix(UNFINISHED_SUFFIX))]
+    """The ids of logs that a store has a folder of which is no log yet, or no log any more, sorted. Blocking."""
+    names = files.list(join_path(store_folder, LOGS_FOLDER))
+    stems = {name.removesuffix(end) for name in names for end in _NO_LOG if name.endswith(end)}
+    return sorted(filter(is_log_id, stems))
+
+
+def remove_unfinished_log(files: Files, store_folder: str, log_id: str) -> None:
+    """Remove the folders that `unfinished_logs` found, unless one is shown meanwhile. Blocking; raises OSError."""
+    unfinished = _unfinished(store_folder, log_id)
+    removed = join_path(store_folder, LOGS_FOLDER, log_id + REMOVED_SUFFIX)
+    if files.exists(removed):
+        files.remove_folder(removed)
+    if files.exists(unfinished):
+        files.rename(unfinished, removed)
+        files.remove_folder(removed)
 
 
 def _unfinished(store_folder: str, log_id: str) -> str:

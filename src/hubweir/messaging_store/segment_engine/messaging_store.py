@@ -23,8 +23,8 @@ from hubweir.counters import Counters
 from hubweir.env import Env, FolderLock, Lane, Result, join_path
 from hubweir.errors import LogFenced, LogOffline, StoreError
 from hubweir.messaging_store.disk.format_file import check_format
-from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER, is_log_id
-from hubweir.messaging_store.disk.moved_log import unfinished_logs
+from hubweir.messaging_store.disk.layout import LOGS_FOLDER, NEWEST_FOLDER, UNFINISHED_SUFFIX, is_log_id
+from hubweir.messaging_store.disk.moved_log import remove_unfinished_log, unfinished_logs
 from hubweir.messaging_store.disk.newest_segment import forget_newest, log_ids_in, make_log
 from hubweir.messaging_store.disk.recovery import remove_unfinished
 from hubweir.messaging_store.log import Durability
@@ -284,8 +284,9 @@ class MessagingStore:
     def remove_unfinished(self) -> None:
         """See LogStore. It blocks as far as it looks for them."""
         with suppress(OSError):
-            for path in unfinished_logs(self._env.files, self._folder):
-                self._remove(path, partial(self._env.files.remove_folder, path), lambda _: None)
+            for log_id in unfinished_logs(self._env.files, self._folder):
+                remove = partial(remove_unfinished_log, self._env.files, self._folder, log_id)
+                self._remove(log_id + UNFINISHED_SUFFIX, remove, lambda _: None)
 
     def _remove(self, name: str, call: Callable[[], None], on_done: Callable[[Result[None]], None]) -> None:
         """Remove something away from the loop; until then its name is in _deleting, and the folder is kept."""

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.messaging_store.disk.inspection import look_at_log
 from hubweir.messaging_store.disk.layout import NEWEST_FOLDER
-from hubweir.messaging_store.disk.moved_log import MovedLog, has_log_files, remove_log_files, unfinished_logs
+from hubweir.messaging_store.disk.moved_log import (
+    MovedLog,
+    has_log_files,
+    remove_log_files,
+    remove_unfinished_log,
+    unfinished_logs,
+)
 from hubweir.messaging_store.disk.read_only_files import ReadOnlyFiles
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.messaging_store.tests.conftest import FOLDER, LOG_ID, Bench
@@ -44,7 +53,7 @@ def test_a_log_is_shown_whole_in_the_other_store_and_removed_from_the_first() ->
     moved = MovedLog(files, LOG_ID, "store-0", "store-1")
     moved.copy(told.append)
     assert 0 < sum(told) <= moved.space_bytes
-    assert count_in(bench, "store-1") is None and unfinished_logs(files, "store-1") == [f"store-1/logs/{LOG_ID}.new"]
+    assert count_in(bench, "store-1") is None and unfinished_logs(files, "store-1") == [LOG_ID]
     moved.show()
     assert count_in(bench, "store-1") == count_in(bench, "store-0") == 20
     assert has_log_files(files, "store-0", LOG_ID) and has_log_files(files, "store-1", LOG_ID)
@@ -77,7 +86,7 @@ def test_what_is_left_of_one_in_every_form_is_found_and_removed() -> None:
     files.make_folder(UNFINISHED)
     files.set_bytes(f"{UNFINISHED}/half.log", b"x")
     files.make_folder("store-0/logs/lost+found.new")
-    assert unfinished_logs(files, "store-0") == [UNFINISHED]
+    assert unfinished_logs(files, "store-0") == [LOG_ID]
     remove_log_files(files, "store-0", LOG_ID)
     assert files.list("store-0/logs") == ["lost+found.new"] and files.list(f"store-0/{NEWEST_FOLDER}") == []
     for path in (f"{UNFINISHED}/f", f"store-0/{NEWEST_FOLDER}/{LOG_ID}"):
@@ -85,3 +94,59 @@ def test_what_is_left_of_one_in_every_form_is_found_and_removed() -> None:
         assert has_log_files(files, "store-0", LOG_ID)
         remove_log_files(files, "store-0", LOG_ID)
         assert not has_log_files(files, "store-0", LOG_ID)
+
+
+@pytest.mark.parametrize("suffixes", [(".new",), (".removed",), (".new", ".removed")])
+def test_folders_that_are_no_logs_are_found_once_and_removed(suffixes: tuple[str, ...]) -> None:
+    files = filled().env.files
+    for suffix in suffixes:
+        files.make_folder(FOLDER + suffix)
+        files.set_bytes(f"{FOLDER}{suffix}/half.log", b"x")
+    files.make_folder("store-0/logs/lost+found.removed")
+    assert unfinished_logs(files, "store-0") == [LOG_ID]
+    remove_unfinished_log(files, "store-0", LOG_ID)
+    assert files.list("store-0/logs") == [LOG_ID, "lost+found.removed"]
+
+
+def copied(folder: Path) -> MovedLog:
+    """A log that is copied to the disk, and is to be shown there, by another process than the store's owner."""
+    files = SystemFiles(folder)
+    for each in ("logs", NEWEST_FOLDER):
+        files.make_folder(f"store-1/{each}")
+    moved = MovedLog(files, LOG_ID, "store-0", "store-1", source_files=filled().env.files)
+    moved.copy(lambda _: None)
+    return moved
+
+
+def test_a_copy_that_is_being_removed_cannot_be_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The removal of a folder goes on in it when it gets another name: the log would lose its files behind the look."""
+    moved, unlink, tries = copied(tmp_path), os.unlink, list[str]()
+
+    def show_first(path: str, *, dir_fd: int | None = None) -> None:
+        if not tries:
+            tries.append(path)
+            with pytest.raises(FileNotFoundError):
+                moved.show()
+        unlink(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", show_first)
+    remove_unfinished_log(SystemFiles(tmp_path), "store-1", LOG_ID)
+    assert tries and os.listdir(tmp_path / "store-1/logs") == []
+
+
+def test_a_copy_that_is_shown_just_before_its_removal_stays_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved, rename, shown = copied(tmp_path), SystemFiles.rename, list[str]()
+
+    def show_first(files: SystemFiles, old: str, new: str) -> None:
+        if not shown:
+            shown.append(new)
+            moved.show()
+        rename(files, old, new)
+
+    monkeypatch.setattr(SystemFiles, "rename", show_first)
+    with pytest.raises(FileNotFoundError):
+        remove_unfinished_log(SystemFiles(tmp_path), "store-1", LOG_ID)
+    assert os.listdir(tmp_path / "store-1/logs") == [LOG_ID]
+    assert look_at_log(ReadOnlyFiles(SystemFiles(tmp_path)), "store-1", LOG_ID).end.index == 20
