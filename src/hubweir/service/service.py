@@ -82,12 +82,12 @@ class Service(Parts):
         self._start_traces()
         self.process = self._new_process(Brokers(await self._reach_stores(stored)))
         self.process.orders = self._judge_orders()
+        self._listeners = self._new_listeners()
         for store in self.stores:
             store.on_change(self._store_changed)
             self._store_changed(store)  # it may have come already
         if self.stores:
             self.process.supervisor = StoresDoor(self.stores, lambda: self._listeners.connection_count)
-        self._listeners = self._new_listeners()
         await self._start_gateways(stored, hosts, issuer)
         self.addresses = self._listeners.open()
         self._watch_loop()
@@ -123,8 +123,12 @@ class Service(Parts):
         return [self.broker]
 
     def _store_changed(self, store: ServedStore) -> None:
-        """A store came: what is placed on it is opened for the gateways that there are; later ones do so themselves."""
+        """A store came: what is placed on it is opened for the gateways that there are; later ones do so themselves.
+
+        One that went has readers and receivers no more, whose numbers may be others' when it is back: links learn it.
+        """
         if not store.is_up:
+            self._listeners.broker_gone(self.process.brokers.of_store(store.index))
             return
         gateways, broker = tuple(self.process.gateways), store.broker
         left = len(gateways)

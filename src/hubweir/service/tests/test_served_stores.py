@@ -18,7 +18,7 @@ from hubweir.alarms import STORE_AWAY
 from hubweir.broker.residents import Residents
 from hubweir.client.connection import Connection
 from hubweir.client.management import Management
-from hubweir.client.receiver import Receiver, address_of
+from hubweir.client.receiver import Receiver, ReceiverOptions, address_of
 from hubweir.client.sender import Sender
 from hubweir.errors import ServiceError, StoreLocked
 from hubweir.messaging_store.disk.files import SystemFiles
@@ -283,6 +283,32 @@ def test_a_store_that_goes_while_its_logs_are_being_opened_is_away(tmp_path: Pat
         await asyncio.sleep(0.1)
         [alarm] = [each for each in service.alarms.current() if each.kind is STORE_AWAY]
         assert "was taken away" in alarm.text and not await asyncio.to_thread(is_ready, service)
+        await service.stop()
+
+    run_on("asyncio", scenario())
+
+
+@pytest.mark.parametrize("seam", ["call", "socket"])
+def test_an_idle_reader_hears_that_its_store_went_and_no_other_does(tmp_path: Path, seam: str) -> None:
+    """Without credit it asks for nothing, and when the store is back its number may be another reader's."""
+    idle = ReceiverOptions(credit=0)
+
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, stores=2, broker_seam=seam))
+        await create_hub(service, "orders", 2)
+        places = stores_of(service, "orders")
+        connection = await Connection.open(target(service))
+        readers = [
+            await Receiver.open(connection, address_of("orders", "$Default", str(each)), idle) for each in (0, 1)
+        ]
+        lost, kept = readers[places.index(1)], readers[places.index(0)]
+        await done(service.stores[1].take_away)
+        service.stores[1].bring_back()
+        await until(lambda: service.stores[1].is_up)
+        await until(lambda: lost.error is not None)
+        assert isinstance(lost.error, ServiceError) and lost.error.condition.retriable
+        assert kept.error is None
+        await connection.close()
         await service.stop()
 
     run_on("asyncio", scenario())
