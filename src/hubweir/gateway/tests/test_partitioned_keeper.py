@@ -9,7 +9,7 @@ import pytest
 
 from hubweir.broker.commands.fragment import AskFragmentInfo, CreateFragment, DeleteFragment, FragmentInfo
 from hubweir.broker.commands.process import Refusal
-from hubweir.broker.commands.topic import PutSubscription
+from hubweir.broker.commands.topic import PutSubscription, RemoveSubscription
 from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.gateway.settings import GatewaySettings
@@ -134,8 +134,10 @@ def test_what_one_broker_does_not_remove_now_goes_later_and_the_name_is_free_the
 def test_a_subscription_that_one_broker_refuses_is_taken_back_everywhere(world: World) -> None:
     world.create(TopicDescription("news", PARTITIONED))
     world.gates[0].refuse[PutSubscription] = Refusal(STORE_OFFLINE, "away")
+    before = log_ids(world)
     refused = world.create(SubscriptionDescription("news/Subscriptions/all"))
     assert isinstance(refused, ServiceError) and world.namespace.subscriptions("news") == ()
+    assert log_ids(world) == before and all(gate.sent(RemoveSubscription) for gate in world.gates[1:])
     del world.gates[0].refuse[PutSubscription]
     world.run_for(5_000)
     world.create(SubscriptionDescription("news/Subscriptions/all"))

@@ -93,8 +93,8 @@ def test_a_fragment_that_was_away_when_the_link_came_is_asked_when_it_is_back(wo
     placements = world.namespace.get("orders", QueueDescription).placements
     assert sorted(numbers(peer, link)) == [each for each in range(FRAGMENTS) if placements[each].store_index != 1]
     world.gates[1].is_up = True
-    peer.run(2 * REOPEN_MS)
-    assert sorted(numbers(peer, link)) == list(range(FRAGMENTS))
+    peer.run(REOPEN_MS + STORED_MS)
+    assert sorted(numbers(peer, link)) == list(range(FRAGMENTS)) and REOPEN_MS == 1_000
 
 
 @pytest.mark.parametrize("credit", [1, 3])

@@ -33,6 +33,7 @@ from hubweir.gateway.amqp.tests.test_queue_receiver_node import accept_session
 from hubweir.gateway.amqp.tests.test_receiver_part import store_of
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.namespace.delivery_settings import DeliverySettings
+from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.topic_description import TopicDescription
 
@@ -321,6 +322,14 @@ def test_a_list_of_sessions_asks_no_more_fragments_than_it_needs(world: World, p
     begun = len(sent(world, ListSessions))
     listed(peer, 0, 1)
     assert len(sent(world, ListSessions)) - begun == 1
+
+
+def test_a_list_of_sessions_passes_over_fragments_that_are_away(world: World, peer: Peer, sessions: list[str]) -> None:
+    world.gates[0].refuse[ListSessions] = AWAY
+    entity = world.namespace.get("sessions", QueueDescription)
+    there = [name for name in sessions if entity.placements[fragment_of(name)].store_index]
+    assert 0 < len(there) < len(sessions)
+    assert listed(peer, 0, 100) == listed(peer, 0, 7) + listed(peer, 7, 100) == there
 
 
 def test_the_state_and_the_lock_of_a_session_are_kept_at_its_fragment(

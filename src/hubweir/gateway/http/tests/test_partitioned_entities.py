@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
+from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.gateway.http.atom import SERVICE_BUS
 from hubweir.gateway.http.tests.messaging_forms import ANY, QUEUE, SUBSCRIPTION, TOPIC, described, detail, text
 from hubweir.gateway.http.tests.service import Answer, Http, token
@@ -117,9 +120,30 @@ def test_an_entity_is_changed_as_far_as_its_stores_are_there_and_the_rest_later(
     said = detail(changed.body)
     assert "store-1 is away" in said and "The settings of queue 'orders' are stored" in said
     assert told(stores, "orders", "LockDuration") == "PT13S"
+    [lost, *_] = [
+        each["Number"] for each in fragments(stores.call("GET", "/orders/$Fragments")) if each["Store"] == "1"
+    ]
+    key = next(key for key in map(str, range(400)) if partition_of_key(key.encode(), 16) == int(lost))
     bring_back(stores, 1)
     until(partial(told, stores, "orders", "EntityAvailabilityStatus"), "Available")
+    assert send(stores, "orders", "tea", key) == 201
+    locked = json.loads(stores.call("POST", "/orders/messages/head").headers["brokerproperties"])
+    assert parsedate_to_datetime(locked["LockedUntilUtc"]).timestamp() - time.time() <= 13, "of the settings that came"
     assert stores.call("PUT", "/orders", described(QUEUE, more), **ANY).status == 200
+
+
+def test_a_subscription_of_a_partitioned_topic_is_refused_and_nothing_of_it_stays_at_other_stores(
+    stores: Http,
+) -> None:
+    stores.call("PUT", "/news", described(TOPIC, PARTITIONED))
+    take_away(stores, 1)
+    refused = stores.call("PUT", "/news/subscriptions/all", described(SUBSCRIPTION))
+    assert refused.status == 503 and "store-1 is away" in detail(refused.body)
+    assert stores.call("GET", "/news/subscriptions/all").status == 404
+    assert stores.call("POST", "/news/messages", "tea").status == 201
+    bring_back(stores, 1)
+    until(lambda: stores.call("PUT", "/news/subscriptions/all", described(SUBSCRIPTION)).status, 201)
+    assert told(stores, "news/subscriptions/all", "MessageCount") == "0", "none came to a part of the refused one"
 
 
 def test_an_entity_that_cannot_be_removed_wholly_is_served_no_more_and_goes_later(
