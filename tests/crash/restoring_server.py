@@ -1,14 +1,18 @@
 """`hubweir` that ends without a word (SIGKILL) in the middle of a restore, at the moment that RESTORE_AT names.
 
-`catalog first` is a planted defect, the control arm of test_restore_kill.py.
+At `held` it waits instead, when all logs are copied: it makes the file that RESTORE_HELD names, until that is removed.
+`catalog first` is a planted defect, the control arm of test_restore_kill.py. With several broker processes this one
+keeps the catalogs, and restores; the others are as ever.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from hubweir.cli.main import main
@@ -55,6 +59,14 @@ def catalog_named() -> None:
     around(CopiedLogs, "show_catalog", shown)
 
 
+def held(original: Callable[..., Any], *arguments: Any) -> None:
+    original(*arguments)
+    flag = Path(os.environ["RESTORE_HELD"])
+    flag.touch()
+    while flag.exists():
+        time.sleep(0.02)
+
+
 def catalog_first(original: Callable[..., Any], self: RunningRestores, restore: Any) -> None:
     restore.logs.copy_catalog(lambda count: None)
     restore.logs.show_catalog()
@@ -69,6 +81,7 @@ MOMENTS: dict[str, Callable[[], None]] = {
     "the catalog is copied": lambda: around(CopiedLogs, "show_catalog", end),
     "the catalog has its name": catalog_named,
     "the catalog is shown": lambda: around(CopiedLogs, "show_catalog", behind),
+    "held": lambda: around(CopiedLogs, "copy", held),
     "catalog first": lambda: around(RunningRestores, "_show_all", catalog_first),
 }
 MOMENTS[os.environ["RESTORE_AT"]]()

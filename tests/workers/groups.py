@@ -19,7 +19,7 @@ SECONDS = {
     "tests/portal/test_portal_in_chromium.py": 200,
     "tests/spark": 180,
     "tests/conformance/foreign/test_java_queues.py": 150,
-    "tests/crash/test_restore_kill.py": 120,
+    "tests/crash/test_restore_kill.py": 180,
     "tests/simulation/test_ordered_faults.py": 120,  # with --all; else 15
     "tests/conformance/test_azure_sync.py": 120,
     "tests/crash/test_kill.py": 110,
