@@ -14,6 +14,8 @@ import pytest
 from hubweir.broker.commands.testcontrol import StandingOrders
 from hubweir.config.settings import Settings
 from hubweir.drivers.system_env import SystemEnv
+from hubweir.service.bounded_stop import DISK_WAIT_S
+from hubweir.service.broker_process import BrokerProcess
 from hubweir.service.found_process import ask_process
 from hubweir.service.process_start import ProcessStart
 from hubweir.service.runtime_folder import RuntimeFolder
@@ -72,3 +74,21 @@ def test_one_that_can_be_found_serves_on(start: ProcessStart) -> None:
         env.close()
 
     run_on("asyncio", scenario(), seconds=2 * START_S)
+
+
+def test_one_that_let_its_clients_go_has_no_time_for_them_when_it_stops(
+    start: ProcessStart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def let_go(process: BrokerProcess) -> None:
+        """There are none."""
+
+    async def scenario() -> None:
+        process = BrokerProcess(start)
+        grace_s = start.settings.stop_grace_ms / 1_000
+        assert grace_s > 0 and process.stop_limit_s == grace_s + DISK_WAIT_S
+        await process._let_clients_go()
+        assert process.stop_limit_s == DISK_WAIT_S
+        await process.stop()
+
+    monkeypatch.setattr(BrokerProcess, "_end_clients", let_go)
+    run_on("asyncio", scenario())

@@ -390,6 +390,25 @@ async def test_one_that_is_stopped_by_order_and_does_not_end_is_killed() -> None
 
 
 @on_a_loop
+async def test_an_order_to_stop_one_that_ended_before_leaves_the_next_one_watched() -> None:
+    """Neither ever answers; the next one is killed for that, though the order is followed in its life."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(supervised_process, "ORDER_MS", 300)
+        patch.setattr(heartbeat, "BEAT_MS", 5)
+        world = World()
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(lambda: bool(world.lives))
+        world.process.order(BrokerFault.STOP)
+        world.process.order(BrokerFault.START)
+        world.process.kill()
+        await world.until(lambda: len(world.lives) == 2)
+        async with asyncio.timeout(20):
+            await world.until(lambda: world.lives[1].has_ended)
+        assert world.lives[1].exit_code == -signal.SIGKILL
+        await world.close(keeping)
+
+
+@on_a_loop
 async def test_one_that_is_to_be_started_again_and_is_stopped_by_order_before_that_stays_away() -> None:
     world = World("")
     keeping = asyncio.ensure_future(world.process.keep())
