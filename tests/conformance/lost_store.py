@@ -26,16 +26,16 @@ def lost_store(namespace: RunningNamespace) -> Iterator[None]:
             namespace.run(_soon(lambda: process.order(fault)))
 
         order(BrokerFault.STOP)
-        _until(lambda: process.told().state == "stopped")
+        until(lambda: process.told().state == "stopped")
         yield
         order(BrokerFault.START)
-        _until(lambda: process.is_serving)
+        until(lambda: process.is_serving)
     else:
         store = namespace.service.stores[STORE]
         namespace.run(done(store.take_away))
         yield
         namespace.run(_soon(store.bring_back))
-        _until(lambda: store.is_up)
+        until(lambda: store.is_up)
 
 
 async def _soon(call: Callable[[], object]) -> None:
@@ -43,7 +43,8 @@ async def _soon(call: Callable[[], object]) -> None:
     call()
 
 
-def _until(holds: Callable[[], bool]) -> None:
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until it is so, for WAIT_S at most."""
     end = time.monotonic() + WAIT_S
     while not holds():
         assert time.monotonic() < end

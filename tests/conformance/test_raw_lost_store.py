@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +17,7 @@ from hubweir.event_hub.partition_key import partition_of_key
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.testing.frames import frame
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
-from tests.conformance.lost_store import STORE, WAIT_S, lost_store
+from tests.conformance.lost_store import STORE, lost_store, until
 from tests.conformance.raw_client import RawClient
 from tests.conformance.test_raw_partitioned import KEY
 from tests.conformance.test_raw_queues import LOCK, annotations, delivery, message, send
@@ -69,10 +68,7 @@ def send_to(client: RawClient, queue: str, fragments: list[int]) -> None:
 
 def until_all_is_served(namespace: RunningNamespace) -> None:
     """A store that is back opens its logs one after the other."""
-    end = time.monotonic() + WAIT_S
-    while STORE_AWAY in [alarm.kind for alarm in namespace.service.alarms.current()]:
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: STORE_AWAY not in [alarm.kind for alarm in namespace.service.alarms.current()])
 
 
 def fragments_of(client: RawClient, count: int) -> list[int]:

@@ -132,6 +132,7 @@ def restored(server: ServerProcess, source: Path) -> str:
 
 
 def ended(server: ServerProcess) -> str:
+    """Wait for the end of the restore that is under way; what went wrong."""
     until(lambda: bool(administration(server).restore_state(SHOP)["is_over"]), WAIT_S)
     return str(administration(server).restore_state(SHOP)["problem"])
 

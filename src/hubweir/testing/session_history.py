@@ -114,7 +114,10 @@ class SessionHistory:
         self._of(settlement.lock.sent.session or "").flying[settlement] = None
 
     def settled(self, settlement: SeenSettlement, *, is_back: bool) -> None:
-        """It was answered. is_back: the message waits again, unless its time to live is over: then others may pass."""
+        """It was answered. is_back: the message waits again.
+
+        Others may pass one with a time to live: nobody can tell whether that was over when they came.
+        """
         sent = settlement.lock.sent
         self._of(sent.session or "").flying.pop(settlement, None)
         if is_back and not sent.may_expire:
