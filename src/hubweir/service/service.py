@@ -66,9 +66,10 @@ class Service(Parts):
         settings say. open_store: which engine its logs lie in; segment files in the data folder. limit: of the process,
         which ends at it when a start that failed waits for a disk.
         """
+        said = said_namespaces(settings) if said is None else said
         service = cls(settings, open_store)
         async with whole_start(service, limit):
-            await service._start(said_namespaces(settings) if said is None else said)
+            await service._start(said)
         return service
 
     async def _start(self, said: SaidNamespaces) -> None:

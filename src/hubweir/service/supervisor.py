@@ -93,9 +93,10 @@ class Supervisor(Parts):
         cls, settings: Settings, said: SaidNamespaces | None = None, *, limit: StopLimit | None = None
     ) -> Supervisor:
         """Start everything; HubweirError says what is in the way, and nothing stays open then. As of Service."""
+        said = said_namespaces(settings) if said is None else said
         supervisor = cls(settings)
         async with whole_start(supervisor, limit):
-            await supervisor._start(said_namespaces(settings) if said is None else said)
+            await supervisor._start(said)
         return supervisor
 
     def take_settings(self, settings: Settings) -> None:
