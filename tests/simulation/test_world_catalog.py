@@ -8,6 +8,9 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from hubweir.errors import STORE_OFFLINE, TIMED_OUT, Condition, ServiceError
 from hubweir.gateway.amqp.tests.world import World
 from hubweir.namespace.rights import Rights
 from hubweir.namespace.rule_changes import RuleLevel
@@ -45,9 +48,9 @@ class OneProcess:
         """The keeper makes it, and the process goes by it."""
         self._keep(None, self._asked[key - 1][0])
 
-    def answer(self, key: int) -> None:
-        """Whoever asked for it hears that it holds."""
-        self._asked[key - 1][1](None)
+    def answer(self, key: int, result: ServiceError | None = None) -> None:
+        """Whoever asked for it hears that it holds, or why not."""
+        self._asked[key - 1][1](result)
 
     def _keep(self, name: None, change: Any) -> None:
         answers: list[Any] = []
@@ -82,3 +85,16 @@ def test_control_a_key_that_was_answered_before_the_next_was_asked_for_holds_no_
     one.ask()
     one.answer(2)
     assert len(one.found) == 1
+
+
+@pytest.mark.parametrize(("condition", "found"), [(STORE_OFFLINE, 1), (TIMED_OUT, 0)])
+def test_control_of_keys_without_a_yes_only_one_of_unknown_fate_may_hold_behind_a_later_answer(
+    condition: Condition, found: int
+) -> None:
+    one = OneProcess()
+    one.ask()
+    one.answer(1, ServiceError(condition, "as a keeper that is away, or went away, says"))
+    one.ask()
+    one.keep(1)
+    one.answer(2)
+    assert len(one.found) == found

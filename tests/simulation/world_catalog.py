@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hubweir.errors import ServiceError
+from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.gateway import Gateway
 from hubweir.namespace.catalog_followers import APPLY_LIMIT_MS
@@ -111,10 +111,11 @@ class CatalogChanges:
         self._unanswered.add(number)
 
         def done(result: Any) -> None:
+            if not isinstance(result, ServiceError) or result.condition is not TIMED_OUT:
+                self._unanswered.discard(number)
             if isinstance(result, ServiceError):
                 self._world.note(f"key {number} {result.condition.symbol}")
                 return
-            self._unanswered.discard(number)
             if number == self._keys:  # else a later one may hold by now
                 self._answered(f"key {number}", lambda gateway: _key_of(gateway) in known)
 

@@ -358,13 +358,13 @@ async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_starte
 async def test_one_that_is_stopped_by_order_may_be_silent_while_it_writes_what_is_pending() -> None:
     """Its clients' time comes before that of a stop."""
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(heartbeat, "BEAT_MS", 5)
         patch.setattr(supervised_process, "STOP_S", 0.5)
         ready = Path(folder, "ready")
         world = World(ENDS_WITH.format(seconds=2, code=5, ready=str(ready)), clients_s=30.0)
         world.door.refuses = True
         keeping = asyncio.ensure_future(world.process.keep())
         await world.until(ready.exists)
+        patch.setattr(heartbeat, "BEAT_MS", 5)
         world.process.order(BrokerFault.STOP)
         await world.until(lambda: world.lives[0].has_ended)
         assert (world.lives[0].exit_code, world.process.told().state) == (5, "stopped")
