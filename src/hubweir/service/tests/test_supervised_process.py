@@ -40,10 +40,10 @@ from hubweir.testing.memory_files import MemoryFiles
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are watched on Linux alone")
 WAITS = "import time; time.sleep(60)"
 # It makes the file when the signal does nothing any more.
-# It takes some seconds to end. It raises nothing for that: an exception while the file is closed would be swallowed.
+# It takes some seconds to end. It has no handler: a signal that comes just before a sleep would be handled behind it.
 ENDS_WITH = (
-    "import os, signal, time; signal.signal(signal.SIGTERM, lambda *_: (time.sleep({seconds}), os._exit({code}))); "
-    "open({ready!r}, 'x'); time.sleep(60)"
+    "import signal, sys, time; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); open({ready!r}, 'x'); "
+    "signal.sigtimedwait([signal.SIGTERM], 60); time.sleep({seconds}); sys.exit({code})"
 )
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open({ready!r}, 'x'); time.sleep(60)"
 
