@@ -8,6 +8,7 @@ nobody gave is an error.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -46,27 +47,10 @@ SECURITY_HEADERS: Mapping[str, str] = {
 
 
 class Templates:
-    """The portal's templates, compiled when they are first used."""
+    """The portal's templates, compiled when they are first used, once for all portals of a process."""
 
     def __init__(self) -> None:
-        self._environment = Environment(
-            loader=FileSystemLoader(FOLDER),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            auto_reload=False,
-            cache_size=-1,
-        )
-        self._environment.filters = {
-            **FILTERS,
-            "bytes": bytes_words,
-            "count": count_words,
-            "rule_words": rule_words,
-            "span": span_words,
-            "time": time_words,
-        }
-        self._environment.globals.update(path_to=path_to, asset_version=version)
+        self._environment = _environment()
 
     def compile_all(self) -> None:
         """Compile every template, so that no page waits for that. It takes a while: away from the loop."""
@@ -79,6 +63,30 @@ class Templates:
         """The answer that holds a template, filled."""
         body = self._environment.get_template(name).render(values).encode()
         return Response(status, body, HTML, {**SECURITY_HEADERS, **(headers or {})})
+
+
+@cache
+def _environment() -> Environment:
+    """What holds the compiled templates. They depend on nothing of a service."""
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        cache_size=-1,
+    )
+    environment.filters = {
+        **FILTERS,
+        "bytes": bytes_words,
+        "count": count_words,
+        "rule_words": rule_words,
+        "span": span_words,
+        "time": time_words,
+    }
+    environment.globals.update(path_to=path_to, asset_version=version)
+    return environment
 
 
 def redirect(path: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from jinja2 import UndefinedError
+from jinja2 import Environment, UndefinedError
 
 from hubweir.portal.rendering import FOLDER, POLICY, SECURITY_HEADERS, Templates
 
@@ -50,3 +50,11 @@ def test_values_are_escaped_and_a_missing_one_is_an_error() -> None:
 
 def test_all_templates_compile() -> None:
     Templates().compile_all()
+
+
+def test_portals_of_one_process_compile_their_templates_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    Templates().compile_all()
+    monkeypatch.setattr(Environment, "compile", None)
+    other = Templates()
+    other.compile_all()
+    assert b"gone" in other.answer("problem_outside.html", {"problem_text": "gone", "reference": "r"}).body
