@@ -10,14 +10,17 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from azure.servicebus import ServiceBusClient, ServiceBusMessage
+from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusReceiveMode
+from azure.servicebus._pyamqp.constants import LinkState
 from azure.servicebus.aio import ServiceBusClient as AsyncClient
+from azure.servicebus.exceptions import OperationTimeoutError
 
 from hubweir.amqp.messaging.message import DataBody, Message, decode_message, encode_message
 from hubweir.amqp.messaging.outcome import Accepted, Rejected
 from hubweir.amqp.transport.performatives import Transfer
 from hubweir.amqp.types.values import Int, Long, Timestamp, UInt, ULong
 from hubweir.testing.running_namespace import RunningNamespace, running_namespace
+from tests.conformance.lost_store import until
 from tests.conformance.raw_client import RawClient
 from tests.conformance.servicebus_python import is_empty, receive_one
 from tests.conformance.test_raw_message_management import ask
@@ -106,6 +109,34 @@ def test_a_client_that_is_told_to_wait_sends_again_and_its_application_notices_n
     with ServiceBusClient.from_connection_string(text) as reader, reader.get_queue_receiver("orders") as receiver:
         assert str(receive_one(receiver)) == "patient"
         assert is_empty(receiver)
+
+
+@pytest.mark.sb(157)
+@pytest.mark.feature("errors")
+@pytest.mark.client("azure-servicebus, blocking, plain")
+def test_a_sender_that_is_idle_when_its_link_ends_for_an_unknown_outcome_sends_again(
+    namespace: RunningNamespace, disk: Disk
+) -> None:
+    """It gave a send up, so nothing waits when its link ends, and its keep-alive finds that out."""
+    text = namespace.connection_string()
+    with (
+        ServiceBusClient.from_connection_string(text, keep_alive=1) as client,
+        client.get_queue_sender("orders") as sender,
+    ):
+        sender.send_messages(ServiceBusMessage("first"))
+        disk.answers.clear()
+        with pytest.raises(OperationTimeoutError):
+            sender.send_messages(ServiceBusMessage("given up"), timeout=1)
+        disk.is_broken.set()
+        disk.answers.set()
+        until(lambda: sender._handler._link.state is LinkState.ERROR)
+        disk.heal()
+        sender.send_messages(ServiceBusMessage("second"))
+        with client.get_queue_receiver("orders", receive_mode=ServiceBusReceiveMode.RECEIVE_AND_DELETE) as receiver:
+            found: set[str] = set()
+            while "second" not in found:
+                found |= {str(each) for each in receiver.receive_messages(3, max_wait_time=WAIT_S)}
+        assert found - {"given up"} == {"first", "second"}
 
 
 async def send_one(text: str) -> None:

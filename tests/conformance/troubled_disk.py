@@ -68,7 +68,7 @@ def break_at_a_send(client: RawClient, disk: Disk) -> None:
     disk.is_broken.set()
     client.transfer(client.sender("orders"), PAYLOAD)
     detach = client.expect(Detach)
-    assert detach.error is not None and detach.error.condition == "com.microsoft:timeout"
+    assert detach.error is not None and detach.error.condition == "amqp:link:detach-forced"
     client.write(frame(Detach(handle=detach.handle, closed=True)))
 
 

@@ -37,7 +37,7 @@ from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.process import CloseOwner
 from hubweir.broker.commands.reader import ReaderClosed
 from hubweir.drivers.amqp_driver import AmqpDriver, DriverHost
-from hubweir.errors import SERVER_BUSY, STORE_OFFLINE, ServiceError
+from hubweir.errors import DETACH_FORCED, SERVER_BUSY, STORE_OFFLINE, TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.connection_claims import ConnectionClaims, Lapse
 from hubweir.gateway.amqp.connection_deadlines import ConnectionDeadlines
 from hubweir.gateway.amqp.connection_lines import ConnectionLines
@@ -206,6 +206,9 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
     def describe(self, what: What, error: ServiceError, *, entity: str = "") -> AmqpError:
         # Official clients wait and try again when they are told of a server that is busy; of a store they know nothing.
         condition = SERVER_BUSY if error.condition is STORE_OFFLINE else error.condition
+        # A link that stood and ends so, azure-servicebus for Python keeps: all that it sends there afterwards fails.
+        if what is What.LINK and condition in (SERVER_BUSY, TIMED_OUT):
+            condition = DETACH_FORCED
         symbol = condition.symbol
         described = self.gateway.refusals.describe(what, symbol, error.text, entity=entity, peer=self.peer)
         return AmqpError(condition=Symbol(symbol), description=described)

@@ -136,7 +136,7 @@ def test_an_unknown_commit_ends_the_link_and_the_logs_find_out_by_themselves(wor
     exchange = Exchange(world)
     world.gate.refuse[CommitTransaction] = Refusal(TIMED_OUT, "gone", known=False)
     assert exchange.controller.commit(exchange.txn_id) == ""
-    assert str(exchange.peer.refusal(exchange.controller.link).condition) == "com.microsoft:timeout"
+    assert str(exchange.peer.refusal(exchange.controller.link).condition) == "amqp:link:detach-forced"
     assert open_ones(world) == 1
     world.run_for(3_000)
     assert active(world) == NOTHING and open_ones(world) == 0

@@ -55,12 +55,12 @@ def test_a_reader_ends_whether_it_waits_for_events_or_for_credit(world: World, p
     assert peer.bodies(again) == [b"x"]
 
 
-def test_a_reader_whose_read_was_refused_before_ends_as_that_says(world: World, peer: Peer) -> None:
+def test_a_reader_whose_read_was_refused_before_ends_once(world: World, peer: Peer) -> None:
     world.gate.refuse[ReadEvents] = Refusal(TIMED_OUT, "it went away", known=False)
     link = peer.receiver(PARTITION, credit=10)
     peer.run()
     gone(world)
-    assert ended_with(peer, link) == "com.microsoft:timeout"
+    assert ended_with(peer, link) == FORCED
 
 
 def test_a_reader_that_is_not_open_yet_waits_for_its_answer(world: World, peer: Peer) -> None:

@@ -13,7 +13,7 @@ import re
 import pytest
 
 from hubweir.broker.commands.process import CloseOwner
-from hubweir.errors import DETACH_FORCED, RESOURCE_LIMIT, ServiceError
+from hubweir.errors import DETACH_FORCED, RESOURCE_LIMIT, SERVER_BUSY, STORE_OFFLINE, TIMED_OUT, Condition, ServiceError
 from hubweir.gateway.amqp.node import Node
 from hubweir.gateway.amqp.tests.world import Peer, World, event
 from hubweir.gateway.refusals import What
@@ -110,6 +110,13 @@ def test_a_refusal_names_its_condition_and_the_reference_that_people_quote(peer:
     assert "hub" in error.description.partition("SystemTracker:")[2]
     again = peer.host.describe(What.SEND, ServiceError(RESOURCE_LIMIT, "Too much."), entity="hub")
     assert again.description != error.description  # every one has an id of its own
+
+
+@pytest.mark.parametrize("error", [TIMED_OUT, SERVER_BUSY, STORE_OFFLINE])
+def test_a_link_that_stood_ends_with_no_condition_behind_which_a_client_keeps_it(peer: Peer, error: Condition) -> None:
+    symbols = {what: peer.host.describe(what, ServiceError(error, "Later.")).condition for what in What}
+    assert symbols.pop(What.LINK) == "amqp:link:detach-forced"
+    assert set(symbols.values()) == {"com.microsoft:timeout" if error is TIMED_OUT else "com.microsoft:server-busy"}
 
 
 def test_a_refused_proof_is_in_the_log_and_shows_no_key(world: World, caplog: pytest.LogCaptureFixture) -> None:

@@ -110,7 +110,7 @@ def test_a_commit_that_was_refused_is_rejected_and_one_whose_end_is_unknown_ends
         world.gate.refuse[CommitTransaction] = refusal
         assert controller.commit(txn_id) == answer
     error = peer.refusal(controller.link)
-    assert str(error.condition) == "com.microsoft:timeout"
+    assert str(error.condition) == "amqp:link:detach-forced"
     assert "Whether a transaction was committed is not known: gone" in str(error.description)
 
 

@@ -225,7 +225,7 @@ def test_what_may_be_stored_is_never_stored_a_second_time(world: World, peer: Pe
     link.send(event(b"x"), settled=False)
     peer.run()
     assert len(runs(world)) == 1
-    assert str(peer.refusal(link).condition) == "com.microsoft:timeout"
+    assert str(peer.refusal(link).condition) == "amqp:link:detach-forced"
 
 
 @pytest.mark.parametrize("fault", [Fault.SYNC_EIO, Fault.SHORT, Fault.ENOSPC])

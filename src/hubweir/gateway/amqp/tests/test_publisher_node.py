@@ -216,7 +216,7 @@ def test_an_unknown_outcome_detaches_the_link_and_says_nothing_of_the_delivery(w
     link.send(event(b"x"), settled=False)
     peer.run()
     assert peer.outcomes(link) == []
-    assert peer.refusal(link).condition == "com.microsoft:timeout"
+    assert peer.refusal(link).condition == "amqp:link:detach-forced"
     assert len(world.gate.sent(AppendEvents)) == 1  # and is not sent again
 
 

@@ -361,13 +361,13 @@ def test_a_refusal_of_the_broker_is_told_and_an_unknown_outcome_ends_the_link(wo
     assert str(state.error.condition) == "com.microsoft:server-busy"
     world.gate.refuse[SettleMessages] = Refusal(TIMED_OUT, "gone", known=False)
     assert settle(peer, link, 1, 1, Accepted()) == []
-    assert str(peer.refusal(link).condition) == "com.microsoft:timeout"
+    assert str(peer.refusal(link).condition) == "amqp:link:detach-forced"
 
 
 def test_a_receive_that_fails_ends_the_link(world: World, peer: Peer) -> None:
     world.gate.refuse[ReceiveMessages] = Refusal(SERVER_BUSY, "later")
     link = peer.receiver("orders", credit=1, **PEEK_LOCK)
-    assert str(peer.refusal(link).condition) == "com.microsoft:server-busy"
+    assert str(peer.refusal(link).condition) == "amqp:link:detach-forced"
 
 
 def test_a_state_of_an_unknown_transaction_or_kind_is_refused(peer: Peer) -> None:

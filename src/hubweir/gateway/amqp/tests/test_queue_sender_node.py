@@ -124,7 +124,7 @@ def test_a_refusal_of_the_broker_is_told_and_an_unknown_outcome_ends_the_link(wo
     world.gate.refuse[EnqueueMessages] = Refusal(TIMED_OUT, "gone", known=False)
     link.send(event(b"two"), settled=False)
     peer.run()
-    assert str(peer.refusal(link).condition) == "com.microsoft:timeout"
+    assert str(peer.refusal(link).condition) == "amqp:link:detach-forced"
 
 
 def test_a_queue_that_is_switched_off_takes_no_link_and_one_that_stands_ends(world: World, peer: Peer) -> None:

@@ -240,7 +240,7 @@ def test_a_link_ends_when_all_brokers_are_away_and_clients_may_attach_again(worl
     for store in range(3):
         refuse(world, store, AWAY)
     send_to(peer, *range(FRAGMENTS))
-    assert str(peer.refusal(link).condition) == "com.microsoft:server-busy"
+    assert str(peer.refusal(link).condition) == "amqp:link:detach-forced"
     refused = peer.receiver("orders", credit=3, **PEEK_LOCK)
     assert str(peer.refusal(refused).condition) == "com.microsoft:server-busy"
     for gate in world.gates:
