@@ -11,12 +11,14 @@ After a crash: before 3 the log is whole in the first store, from 2 on in the ot
 does not name has nothing, a folder `<log id>.new`, or a whole log that is nobody's. `has_log_files` finds all of these,
 and `remove_log_files` ends them. A folder `<log id>.new` is also removed by the next process that owns the store, while
 another one may be about to show that very folder. So `remove_unfinished_log` takes the name from it first: one of two
-renames comes first, and the other one fails. A crash leaves `<log id>.removed` then, which goes at the next start.
+renames comes first, and the other one fails. A crash leaves `<log id>.removed` then, which goes at the next start. Both
+processes may also remove that folder at the same time: what the other one was faster with is removed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from hubweir.env import Files, join_path
 from hubweir.errors import StoreError
@@ -83,14 +85,13 @@ def remove_log_files(files: Files, store_folder: str, log_id: str) -> None:
     """Step 4: remove all that a store has of a log, durably. Blocking; raises OSError, and is to be called again."""
     parent = join_path(store_folder, LOGS_FOLDER)
     folder, unfinished = join_path(parent, log_id), _unfinished(store_folder, log_id)
-    if files.exists(unfinished):
-        files.remove_folder(unfinished)
+    _remove_folder(files, unfinished)
     if files.exists(folder):
         files.rename(folder, unfinished)
     files.sync_folder(parent)
     forget_newest(files, store_folder, log_id)
     if files.exists(unfinished):
-        files.remove_folder(unfinished)
+        _remove_folder(files, unfinished)
         files.sync_folder(parent)
 
 
@@ -105,11 +106,17 @@ def remove_unfinished_log(files: Files, store_folder: str, log_id: str) -> None:
     """Remove the folders that `unfinished_logs` found, unless one is shown meanwhile. Blocking; raises OSError."""
     unfinished = _unfinished(store_folder, log_id)
     removed = join_path(store_folder, LOGS_FOLDER, log_id + REMOVED_SUFFIX)
-    if files.exists(removed):
-        files.remove_folder(removed)
+    _remove_folder(files, removed)
     if files.exists(unfinished):
         files.rename(unfinished, removed)
-        files.remove_folder(removed)
+        _remove_folder(files, removed)
+
+
+def _remove_folder(files: Files, folder: str) -> None:
+    """Remove a folder, if it is there. Another process may be removing it, too, and each file goes but once."""
+    while files.exists(folder):
+        with suppress(FileNotFoundError):
+            files.remove_folder(folder)
 
 
 def _unfinished(store_folder: str, log_id: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -150,3 +151,66 @@ def test_a_copy_that_is_shown_just_before_its_removal_stays_whole(
         remove_unfinished_log(SystemFiles(tmp_path), "store-1", LOG_ID)
     assert os.listdir(tmp_path / "store-1/logs") == [LOG_ID]
     assert look_at_log(ReadOnlyFiles(SystemFiles(tmp_path)), "store-1", LOG_ID).end.index == 20
+
+
+def left_in(folder: Path, *names: str) -> SystemFiles:
+    """Folders of three files each, which are to be removed; no other process has done anything yet."""
+    files = SystemFiles(folder)
+    for each in ("logs", NEWEST_FOLDER, *names):
+        files.make_folder(f"store-0/{each}")
+    for each in names:
+        for number in range(3):
+            (folder / "store-0" / each / f"{number}.log").write_bytes(b"x")
+    return files
+
+
+@pytest.mark.parametrize("moment", ["before", "at a file", "at the folder"])
+@pytest.mark.parametrize("name", [f"logs/{LOG_ID}", f"logs/{LOG_ID}.new"], ids=["a log", "no log yet"])
+def test_a_removal_that_meets_the_one_of_the_stores_next_owner_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, moment: str
+) -> None:
+    """That one takes the folder's name and removes all that is in it, while this one is at it."""
+    files, met = left_in(tmp_path, name), list[str]()
+    target, called = {"before": (shutil, "rmtree"), "at a file": (os, "unlink"), "at the folder": (os, "rmdir")}[moment]
+    call = getattr(target, called)
+
+    def other_first(path: str, **given: object) -> None:
+        if not met:
+            met.append(path)
+            remove_unfinished_log(files, "store-0", LOG_ID)
+        call(path, **given)
+
+    monkeypatch.setattr(target, called, other_first)
+    remove_log_files(files, "store-0", LOG_ID)
+    assert met and os.listdir(tmp_path / "store-0/logs") == []
+
+
+@pytest.mark.parametrize("suffix", [".new", ".removed"])
+def test_the_next_owner_removes_all_though_files_of_it_go_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """A removal that had begun goes on in the folder when that gets another name."""
+    files, unlink, met = left_in(tmp_path, f"logs/{LOG_ID}{suffix}"), os.unlink, list[str]()
+
+    def gone_before(path: str, *, dir_fd: int | None = None) -> None:
+        if not met:
+            met.append(path)
+            unlink(path, dir_fd=dir_fd)
+        unlink(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", gone_before)
+    remove_unfinished_log(files, "store-0", LOG_ID)
+    assert met and os.listdir(tmp_path / "store-0/logs") == []
+
+
+def test_a_removal_that_the_disk_refuses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asked for it calls again; it does not go on by itself for ever."""
+    files = left_in(tmp_path, f"logs/{LOG_ID}.new")
+
+    def refused(path: str) -> None:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(shutil, "rmtree", refused)
+    for remove in (remove_log_files, remove_unfinished_log):
+        with pytest.raises(PermissionError):
+            remove(files, "store-0", LOG_ID)
