@@ -24,6 +24,32 @@ print(server._folder, server.get_connection_string(), sep="\\n", flush=True)
 time.sleep(1_000)
 """
 
+# A server whose service is what a test says. It prints a line when the starter may go.
+STOOD_IN = """
+import runpy, signal, sys, threading, time
+from hubweir.testing import tied_server
+def service(*_, **__):
+    {service}
+runpy.run_module = service
+tied_server.main()
+"""
+# It begins as ours does, and whatever is raised in it is caught.
+CATCHES_ALL = """
+    while True:
+        try:
+            print("begun", flush=True)
+            time.sleep(60)
+        except BaseException:
+            pass
+"""
+# It has ended as ours does, with its loop and the handler of that, before the starter does.
+HAS_ENDED = """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    print("ended", flush=True)
+    while threading.active_count() > 1:
+        time.sleep(0.01)
+"""
+
 
 def becomes(holds: Callable[[], bool], seconds: float = STOP_S) -> bool:
     """Whether it holds before the time is over, which is long: the machine may be busy."""
@@ -70,3 +96,38 @@ def test_a_starter_that_is_gone_before_the_service_began_leaves_nothing(tmp_path
     program = [sys.executable, "-m", "hubweir.testing.tied_server", *arguments]
     subprocess.run(program, stdin=subprocess.DEVNULL, capture_output=True, timeout=START_S + STOP_S)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("service", "code"), [(CATCHES_ALL, 128 + signal.SIGTERM), (HAS_ENDED, 0)], ids=["catches all", "has ended"]
+)
+def test_a_server_ends_with_its_folder_whatever_runs_in_it_when_its_starter_ends(
+    tmp_path: Path, service: str, code: int
+) -> None:
+    folder = tmp_path / "of the server"
+    (folder / "data").mkdir(parents=True)
+    program = [sys.executable, "-c", STOOD_IN.format(service=service.strip()), str(folder)]
+    server = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert server.stdin is not None and server.stdout is not None
+        with server.stdout as output:
+            assert output.readline() and folder.exists() and server.poll() is None
+            server.stdin.close()
+            assert server.wait(STOP_S) == code and not folder.exists()
+    finally:
+        server.kill()
+        server.wait(STOP_S)
+
+
+def test_a_server_that_is_told_to_end_before_its_service_began_leaves_the_folder_to_its_starter(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", STOOD_IN.format(service=CATCHES_ALL.strip()), str(tmp_path)]
+    server = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert server.stdin is not None and server.stdout is not None
+        with server.stdin, server.stdout as output:
+            assert output.readline()
+            server.terminate()
+            assert server.wait(STOP_S) == 128 + signal.SIGTERM and tmp_path.exists()
+    finally:
+        server.kill()
+        server.wait(STOP_S)
