@@ -13,7 +13,7 @@ from pathlib import Path
 from hubweir.cli.main import main
 from hubweir.env import Buffer
 from hubweir.messaging_store.disk.files import SystemFile
-from hubweir.service import bounded_stop, broker_process, supervised_process, supervisor
+from hubweir.service import bounded_stop, broker_process, process_end, supervisor
 
 WAIT_S = 6.0  # in the place of DISK_WAIT_S, for which nobody has time here
 sync, write_and_sync = SystemFile.sync, SystemFile.write_and_sync
@@ -38,7 +38,7 @@ SystemFile.sync = slow_sync  # type: ignore[method-assign]
 SystemFile.write_and_sync = slow_write_and_sync  # type: ignore[method-assign]
 bounded_stop.DISK_WAIT_S = WAIT_S
 if "PATIENT" in os.environ:
-    supervised_process.STOP_S = 600.0
+    process_end.STOP_S = 600.0
     supervisor.KILL_WAIT_S = WAIT_S
 if len(sys.argv) > 1 and sys.argv[1].isdecimal():
     if "PATIENT" in os.environ:

@@ -35,9 +35,9 @@ from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.env import Env
 from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.gateway.status import ask_in_time
-from hubweir.service.bounded_stop import DISK_WAIT_S, EXIT_LEFT
 from hubweir.service.completions import answer
 from hubweir.service.heartbeat import Heartbeat
+from hubweir.service.process_end import ProcessEnd
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,6 @@ STEADY_S = 10.0  # who lived so long starts again at once
 _SIGNALS = {BrokerFault.KILL: signal.SIGKILL, BrokerFault.STALL: signal.SIGSTOP}
 ORDER_MS = 200  # who ordered it may be connected to that very process, and is answered first
 ORDERS_S = 20.0  # one that stalls is killed within 13 s
-STOP_S = DISK_WAIT_S + 2.0  # for a process that was asked to end, and ends itself without a disk that hangs
 
 
 class SupervisedProcess:
@@ -97,10 +96,9 @@ class SupervisedProcess:
         self._is_kept = is_kept
         self._question = question
         self._orders = orders
-        self._clients_s = clients_s
+        self._end = ProcessEnd(index, env, clients_s)
         self._has_opened = False  # in this life, what was there
         self._tasks = Tasks(f"broker process {index}")
-        self._is_stopping = False
         self.stores = tuple(stores)
         self._heart: Heartbeat | None = None
         self._may_live = asyncio.Event()  # not after it was stopped by order
@@ -140,24 +138,25 @@ class SupervisedProcess:
     async def keep(self, found: tuple[int, WatchedProcess] | None = None) -> None:
         """Keep it alive until `stop`. found: one of an earlier supervisor, with its process id."""
         delay_s = FIRST_DELAY_S
-        while not self._is_stopping:
+        while not self._end.is_last:
             began_ms = self._env.machine.monotonic_ms()
             self.process_id, self.life = found or await self._spawned()
             found = None
             await self._live(self.life)
             if self._env.machine.monotonic_ms() - began_ms > STEADY_S * 1_000:
                 delay_s = FIRST_DELAY_S
-            if not self._is_stopping:
+            if not self._end.is_last:
                 await asyncio.sleep(delay_s)
             delay_s = min(2 * delay_s, LAST_DELAY_S)
             await self._may_live.wait()  # the order may have come meanwhile
 
     async def let_clients_go(self) -> None:
         """Have it end its connections. From now on it is not started again."""
-        self._is_stopping = True
+        self._end.begin_last()
         if self.is_serving:
             self.is_serving = False
-            await self._ask("let its clients go", LetClientsGo())
+            if await self._ask("let its clients go", LetClientsGo()):
+                self._end.clients_are_gone()
 
     def told(self) -> ProcessTold:
         """How it is, for people."""
@@ -225,11 +224,11 @@ class SupervisedProcess:
 
     async def stop(self) -> None:
         """End it, and wait until it is gone."""
-        self._is_stopping = True
+        self._end.begin_last()
         self._may_live.set()
         await self._tasks.stop()
         if self.life is not None:
-            self.has_left = await self._end(self.life, STOP_S)
+            self.has_left = await self._ended(self.life)
 
     def kill(self) -> None:
         """Have the system end it, if it is there; in any thread."""
@@ -242,22 +241,14 @@ class SupervisedProcess:
     def _follow(self, fault: BrokerFault, life: WatchedProcess) -> None:
         if fault is not BrokerFault.STOP:
             life.send(_SIGNALS[fault])
-        elif not (life.has_ended or self._is_stopping):
-            self._tasks.start(self._end(life, self._clients_s + STOP_S), name="end by order")
+        elif not (life.has_ended or self._end.is_last):
+            self._tasks.start(self._ended(life), name="end by order")
 
-    async def _end(self, life: WatchedProcess, within_s: float) -> bool:
-        """Ask it to end, and wait until it is gone. Whether it left a disk that hangs, or had to be killed."""
+    async def _ended(self, life: WatchedProcess) -> bool:
+        """As `ProcessEnd.of`."""
         if self._heart is not None:
             self._heart.stop()  # it answers no more while its stores write what is pending
-        life.send(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(within_s):
-                await life.ended()
-            return life.exit_code == EXIT_LEFT
-        except TimeoutError:
-            logger.error("broker process %d did not end within %.0f s: it is killed", self.index, within_s)
-            await life.kill()
-            return True
+        return await self._end.of(life)
 
     async def _live(self, life: WatchedProcess) -> None:
         """One life, from its start to its end."""
@@ -279,7 +270,7 @@ class SupervisedProcess:
         heart.stop()
         self.is_serving, self.was_up, self._has_opened = False, self._has_opened, False
         self._on_ended(self)
-        if not self._is_stopping and self._may_live.is_set():
+        if not self._end.is_last and self._may_live.is_set():
             logger.error("broker process %d ended by itself: %s", self.index, _how(life))
 
     async def _spawned(self) -> tuple[int, WatchedProcess]:
@@ -297,12 +288,12 @@ class SupervisedProcess:
         It is asked until it does so, ever later, up to every 5 s: the way to it may break before it answers.
         """
         await self._reached(life)
-        if life.has_ended or self._is_stopping:
+        if life.has_ended or self._end.is_last:
             return
         self._has_opened = True
         await self._on_up(self._there())
         delay_s = FIRST_DELAY_S
-        while not (life.has_ended or self._is_stopping):
+        while not (life.has_ended or self._end.is_last):
             if await self._ask("take clients", TakeClients()):
                 self.is_serving = True
                 self._on_change()
@@ -334,7 +325,7 @@ class SupervisedProcess:
         return tuple(store for store, broker in zip(self.stores, self._brokers, strict=True) if broker.is_up)
 
     def _store_changed(self, store: int, broker: RemoteBroker) -> None:
-        if broker.is_up and self._has_opened and not self._is_stopping:
+        if broker.is_up and self._has_opened and not self._end.is_last:
             self._tasks.start(self._on_up((store,)), name=f"store {store}")
 
     def _lost(self, why: str) -> None:

@@ -31,21 +31,14 @@ from hubweir.broker.commands.testcontrol import KeepOrders, OrdersKept, Standing
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.errors import STORE_OFFLINE, TIMED_OUT, ServiceError
-from hubweir.service import heartbeat, supervised_process
+from hubweir.service import heartbeat, process_end, supervised_process
 from hubweir.service.bounded_stop import EXIT_LEFT
 from hubweir.service.supervised_process import SupervisedProcess
+from hubweir.service.tests.ending_programs import ENDS_WITH, STUBBORN, WAITS
 from hubweir.testing.event_loops import run_on
 from hubweir.testing.memory_files import MemoryFiles
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are watched on Linux alone")
-WAITS = "import time; time.sleep(60)"
-# It makes the file when the signal does nothing any more.
-# It takes some seconds to end. It has no handler: a signal that comes just before a sleep would be handled behind it.
-ENDS_WITH = (
-    "import signal, sys, time; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); open({ready!r}, 'x'); "
-    "signal.sigtimedwait([signal.SIGTERM], 60); time.sleep({seconds}); sys.exit({code})"
-)
-STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open({ready!r}, 'x'); time.sleep(60)"
 
 
 class Way:
@@ -281,7 +274,7 @@ async def test_when_it_stops_clients_go_first_and_it_is_not_started_again() -> N
 @on_a_loop
 async def test_one_that_does_not_end_when_asked_is_killed() -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(supervised_process, "STOP_S", 0.3)
+        patch.setattr(process_end, "STOP_S", 0.3)
         ready = Path(folder, "ready")
         world = World(STUBBORN.format(ready=str(ready)))
         keeping = asyncio.ensure_future(world.process.keep())
@@ -358,7 +351,7 @@ async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_starte
 async def test_one_that_is_stopped_by_order_may_be_silent_while_it_writes_what_is_pending() -> None:
     """Its clients' time comes before that of a stop."""
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(supervised_process, "STOP_S", 0.5)
+        patch.setattr(process_end, "STOP_S", 0.5)
         ready = Path(folder, "ready")
         world = World(ENDS_WITH.format(seconds=2, code=5, ready=str(ready)), clients_s=30.0)
         world.door.refuses = True
@@ -374,7 +367,7 @@ async def test_one_that_is_stopped_by_order_may_be_silent_while_it_writes_what_i
 @on_a_loop
 async def test_one_that_is_stopped_by_order_and_does_not_end_is_killed() -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(supervised_process, "STOP_S", 0.3)
+        patch.setattr(process_end, "STOP_S", 0.3)
         ready = Path(folder, "ready")
         world = World(STUBBORN.format(ready=str(ready)))
         keeping = asyncio.ensure_future(world.process.keep())
@@ -406,6 +399,40 @@ async def test_an_order_to_stop_one_that_ended_before_leaves_the_next_one_watche
             await world.until(lambda: world.lives[1].has_ended)
         assert world.lives[1].exit_code == -signal.SIGKILL
         await world.close(keeping)
+
+
+@on_a_loop
+async def test_one_that_is_stopped_by_order_has_its_clients_time_though_the_service_is_stopped_meanwhile() -> None:
+    """It takes no more commands by then, so that nobody can have it let its clients go."""
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(process_end, "STOP_S", 0.3)
+        patch.setattr(supervised_process, "ORDER_MS", 0)
+        ready = Path(folder, "ready")
+        world = World(ENDS_WITH.format(seconds=2, code=5, ready=str(ready)), clients_s=30.0)
+        keeping = asyncio.ensure_future(world.process.keep())
+        world.set(True)
+        await world.until(lambda: world.process.is_serving and ready.exists())
+        world.process.order(BrokerFault.STOP)
+        world.door.refuses = True
+        await asyncio.sleep(0.1)
+        await world.process.let_clients_go()
+        await world.close(keeping)
+        assert (world.lives[0].exit_code, world.process.has_left) == (5, False)
+
+
+@on_a_loop
+async def test_one_that_let_its_clients_go_has_the_time_to_write_what_is_pending_alone() -> None:
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(process_end, "STOP_S", 0.3)
+        ready = Path(folder, "ready")
+        world = World(STUBBORN.format(ready=str(ready)), clients_s=50.0)
+        keeping = asyncio.ensure_future(world.process.keep())
+        world.set(True)
+        await world.until(lambda: world.process.is_serving and ready.exists())
+        await world.process.let_clients_go()
+        async with asyncio.timeout(40):
+            await world.close(keeping)
+        assert world.lives[0].exit_code == -signal.SIGKILL
 
 
 @on_a_loop
