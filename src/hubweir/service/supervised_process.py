@@ -49,10 +49,11 @@ ORDERS_S = 20.0  # one that stalls is killed within 13 s
 
 
 class SupervisedProcess:
-    """See the module's text. index: 0 … number of processes - 1. life: the process that there is now. stores: of it.
+    """See the module's text. index: 0 … number of processes - 1. life: the process that there is now, or that ended
+    in the service's stop. stores: of it.
 
-    was_up: the life that ended last could be reached before. has_left: when it was asked to end it left a disk that
-    hangs, or had to be killed.
+    was_up: the life that ended last could be reached before. has_left: in the service's stop it left a disk that
+    hangs, or had to be killed; what came of an order before is none of that stop's.
     """
 
     def __init__(
@@ -228,7 +229,7 @@ class SupervisedProcess:
         self._may_live.set()
         await self._tasks.stop()
         if self.life is not None:
-            self.has_left = await self._ended(self.life)
+            await self._ended(self.life)
 
     def kill(self) -> None:
         """Have the system end it, if it is there; in any thread."""
@@ -244,11 +245,12 @@ class SupervisedProcess:
         elif not (life.has_ended or self._end.is_last):
             self._tasks.start(self._ended(life), name="end by order")
 
-    async def _ended(self, life: WatchedProcess) -> bool:
-        """As `ProcessEnd.of`."""
+    async def _ended(self, life: WatchedProcess) -> None:
+        """End a life, and wait until it is gone."""
         if self._heart is not None:
             self._heart.stop()  # it answers no more while its stores write what is pending
-        return await self._end.of(life)
+        left = await self._end.of(life)
+        self.has_left = self.has_left or (left and self._end.is_last)
 
     async def _live(self, life: WatchedProcess) -> None:
         """One life, from its start to its end."""
@@ -270,8 +272,10 @@ class SupervisedProcess:
         heart.stop()
         self.is_serving, self.was_up, self._has_opened = False, self._has_opened, False
         self._on_ended(self)
-        if not self._end.is_last and self._may_live.is_set():
-            logger.error("broker process %d ended by itself: %s", self.index, _how(life))
+        if not self._end.is_last:
+            self.life = None
+            if self._may_live.is_set():
+                logger.error("broker process %d ended by itself: %s", self.index, _how(life))
 
     async def _spawned(self) -> tuple[int, WatchedProcess]:
         """A new life. The system may have no room for one now."""

@@ -420,6 +420,71 @@ async def test_one_that_is_stopped_by_order_has_its_clients_time_though_the_serv
         assert (world.lives[0].exit_code, world.process.has_left) == (5, False)
 
 
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [(ENDS_WITH, 0), (ENDS_WITH, EXIT_LEFT), (STUBBORN, -signal.SIGKILL)],
+    ids=["ended", "left a disk", "killed"],
+)
+def test_what_an_order_left_counts_not_when_the_service_stops_later(program: str, code: int) -> None:
+    """The log told of it then; people see a process that is stopped, however it ended."""
+
+    @on_a_loop
+    async def scenario() -> None:
+        with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+            patch.setattr(process_end, "STOP_S", 20.0 if program == ENDS_WITH else 0.3)
+            ready = Path(folder, "ready")
+            world = World(program.format(seconds=0, code=code, ready=str(ready)))
+            keeping = asyncio.ensure_future(world.process.keep())
+            await world.until(ready.exists)
+            world.process.order(BrokerFault.STOP)
+            await world.until(lambda: world.process.told().state == "stopped")
+            assert world.lives[0].exit_code == code
+            await world.until(lambda: ("ended", 101) in world.seen)
+            assert world.process.told() == ProcessTold(3, 0, (3, 7), "stopped", 0, 1, ())
+            assert not world.process.has_left
+            await world.close(keeping)
+            assert not world.process.has_left
+
+    scenario()
+
+
+@pytest.mark.parametrize("program", [ENDS_WITH, STUBBORN], ids=["by itself", "killed"])
+def test_what_an_order_leaves_counts_while_the_service_stops(program: str) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+            patch.setattr(process_end, "STOP_S", 20.0 if program == ENDS_WITH else 1.0)
+            patch.setattr(supervised_process, "ORDER_MS", 0)
+            ready = Path(folder, "ready")
+            world = World(program.format(seconds=1, code=EXIT_LEFT, ready=str(ready)))
+            keeping = asyncio.ensure_future(world.process.keep())
+            await world.until(ready.exists)
+            world.process.order(BrokerFault.STOP)
+            await asyncio.sleep(0.1)
+            await world.process.let_clients_go()
+            await world.until(lambda: world.lives[0].has_ended)
+            await world.until(lambda: world.process.has_left)  # as the order told
+            await world.close(keeping)
+            assert world.process.has_left
+
+    scenario()
+
+
+@on_a_loop
+async def test_one_that_somebody_else_asks_to_end_while_the_service_stops_counts_as_well() -> None:
+    """A system that stops a service may ask all of its processes at once."""
+    with TemporaryDirectory() as folder:
+        ready = Path(folder, "ready")
+        world = World(ENDS_WITH.format(seconds=0, code=EXIT_LEFT, ready=str(ready)))
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(ready.exists)
+        await world.process.let_clients_go()
+        os.kill(world.lives[0].pid, signal.SIGTERM)
+        await world.until(lambda: ("ended", 101) in world.seen)
+        await world.close(keeping)
+        assert world.process.has_left
+
+
 @on_a_loop
 async def test_one_that_let_its_clients_go_has_the_time_to_write_what_is_pending_alone() -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
