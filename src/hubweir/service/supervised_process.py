@@ -102,6 +102,7 @@ class SupervisedProcess:
         self._tasks = Tasks(f"broker process {index}")
         self.stores = tuple(stores)
         self._heart: Heartbeat | None = None
+        self._to_end: WatchedProcess | None = None  # the life that was ordered to stop last
         self._may_live = asyncio.Event()  # not after it was stopped by order
         self._may_live.set()
         self._changed = asyncio.Event()
@@ -164,7 +165,9 @@ class SupervisedProcess:
         life, state = self.life, None if self._heart is None else self._heart.state
         is_there = life is not None and not life.has_ended
         if not is_there:
-            how = "starts" if self._may_live.is_set() else "stopped"
+            how = "starts" if self._may_live.is_set() and not self._end.is_last else "stopped"
+        elif life is self._to_end or self._end.is_last:
+            how = "stops"  # it may be silent, and still serve
         elif self._heart is not None and self._heart.is_silent:
             how = "silent"
         else:
@@ -220,6 +223,7 @@ class SupervisedProcess:
             self._may_live.set()
         elif fault is BrokerFault.STOP:
             self._may_live.clear()
+            self._to_end = self.life
         if self.life is not None and fault is not BrokerFault.START:
             self._env.machine.call_later(ORDER_MS, partial(self._follow, fault, self.life))
 

@@ -109,7 +109,8 @@ class AskMeasures(ProcessCommand, frozen=True):
 class ProcessTold:
     """One broker process, as its supervisor knows it. pid: 0 while there is none. starts: how often it was started.
 
-    away: those of its stores that are not served. of_namespaces: see ProcessState.
+    state: starts, serves, silent, stops or stopped (docs/brokers.md). away: those of its stores that are not served.
+    of_namespaces: see ProcessState.
     """
 
     index: int

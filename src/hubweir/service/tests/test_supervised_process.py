@@ -47,7 +47,7 @@ class Way:
     def __init__(self) -> None:
         self.is_up = False
         self.asked: list[Command] = []
-        self.refuses = False
+        self.refuses = self.answers_not = False
         self.state: ProcessState | None = None
         self.keeping: Callable[[Answer], None] = lambda said: None
         self._listeners: list[Callable[[Way], None]] = []
@@ -57,6 +57,8 @@ class Way:
 
     def submit(self, command: Command, on_answer: Callable[[Answer], None]) -> None:
         self.asked.append(command)
+        if self.answers_not:
+            return
         if isinstance(command, AskProcess) and self.state is not None:
             on_answer(self.state)
         elif isinstance(command, KeepOrders):
@@ -337,6 +339,7 @@ async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_starte
     pid = world.lives[0].pid
     assert world.process.told() == ProcessTold(3, pid, (3, 7), "serves", 0, 1, ())
     world.process.order(BrokerFault.STOP)
+    assert world.process.told() == ProcessTold(3, pid, (3, 7), "stops", 0, 1, ()), "from the order on"
     await world.until(lambda: not world.process.is_serving)
     await asyncio.sleep(0.15)
     assert world.process.told() == ProcessTold(3, 0, (3, 7), "stopped", 0, 1, ())
@@ -344,7 +347,46 @@ async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_starte
     world.process.order(BrokerFault.START)
     await world.until(lambda: len(world.lives) == 2)
     await world.until(lambda: world.process.is_serving)
+    assert world.process.told().state == "serves"
     await world.close(keeping)
+
+
+@on_a_loop
+async def test_one_that_stalls_and_is_stopped_by_order_is_told_to_be_stopping_until_it_is_gone() -> None:
+    """Nothing else ends it before its time is over, so that people see for long what becomes of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heartbeat, "BEAT_MS", 5)
+        patch.setattr(heartbeat, "STALLED_BEATS", 10_000)
+        patch.setattr(heartbeat, "START_BEATS", 10_000)
+        patch.setattr(process_end, "STOP_S", 1.5)
+        world = World()
+        world.door.answers_not = True
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(lambda: bool(world.lives))
+        world.lives[0].send(signal.SIGSTOP)
+        await world.until(lambda: world.process.told().state == "silent")
+        world.process.order(BrokerFault.STOP)
+        world.process.order(BrokerFault.START)
+        seen = []
+        while not world.lives[0].has_ended:
+            seen.append((world.process.told().state, world.process.told().pid))
+            await asyncio.sleep(0.05)
+        assert set(seen) == {("stops", world.lives[0].pid)} and world.lives[0].exit_code == -signal.SIGKILL
+        await world.until(lambda: len(world.lives) == 2)
+        assert world.process.told().state in ("starts", "silent")
+        await world.close(keeping)
+
+
+@on_a_loop
+async def test_while_the_service_stops_a_process_stops_and_is_not_to_start_again() -> None:
+    world = World()
+    keeping = asyncio.ensure_future(world.process.keep())
+    world.set(True)
+    await world.until(lambda: world.process.is_serving)
+    await world.process.let_clients_go()
+    assert world.process.told().state == "stops"
+    await world.close(keeping)
+    assert world.process.told() == ProcessTold(3, 0, (3, 7), "stopped", 0, 1, ())
 
 
 @on_a_loop
