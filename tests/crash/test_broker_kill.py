@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from hubweir.client.administration import Administration
+from hubweir.client.atom_documents import EntityType
+from hubweir.namespace.connection_string import ConnectionString
 from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.testing.broker_processes import broker_pids, end_brokers
 from hubweir.testing.server_process import ServerProcess
@@ -33,6 +36,9 @@ from tests.crash.several_processes import (
     until,
 )
 
+LATE_FOLLOWERS = str(Path(__file__).with_name("late_followers.py"))
+# Each time over another connection. A process passes those that it accepts to all in turn: one of three accepts three.
+ASKED = 7
 ALONE_S = 5.0  # so long the load goes on without a supervisor
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800), LINUX_ALONE]
@@ -68,6 +74,29 @@ def test_brokers_serve_on_without_a_supervisor_and_the_next_one_keeps_them(
     assert server.stop() == 0
     assert broker_pids(data) == {}
     assert RuntimeFolder.left(str(data)) is None
+
+
+@pytest.mark.parametrize("late_s", ["2", "never"])
+def test_the_next_supervisor_is_ready_when_all_processes_follow_it(tmp_path: Path, late_s: str) -> None:
+    """Those that it keeps, or others in the place of those that never do. Any process takes changes then."""
+    data = tmp_path / "data"
+    with ServerProcess(
+        data,
+        arguments=["--brokers", str(BROKERS)],
+        environment={"PYTHONPATH": SOURCE, "LATE_S": late_s},
+        program=(LATE_FOLLOWERS,),
+    ) as server:
+        before = broker_pids(data)
+        server.kill_supervisor()
+        server.start()
+        administration = Administration(ConnectionString.parse(server.connection_string()))
+        for number in range(ASKED):
+            administration.create(EntityType.QUEUE, f"queue-{number}", {})
+            assert administration.status()["namespace"]["is_current"]
+        same = [index for index, pid in broker_pids(data).items() if before[index] == pid]
+        assert same == ([] if late_s == "never" else list(range(BROKERS)))
+        assert ("does not follow the keeper: it is killed" in server.output) is (late_s == "never")
+        assert server.stop() == 0
 
 
 def test_a_start_that_fails_leaves_processes_to_the_next_one(tmp_path: Path, server: ServerProcess) -> None:

@@ -1,9 +1,9 @@
 """kill -9 in the middle of a restore: the namespace is whole and served, or it is not there, and can be restored (T6).
 
 Real processes: one, and three with a supervisor, which is killed, or one whose store is being written. What the next
-start tells, and whether the namespace is there, is what docs/namespace.md says of that moment. Broker processes that
-outlive their supervisor are not waited for by the next one, which is ready before they follow it: so all are asked
-here until they say the same.
+start tells, and whether the namespace is there, is what docs/namespace.md says of that moment. Broker processes outlive
+their supervisor, and follow the next one when that is ready; of alarms they tell one another later, so all are asked
+for those until they say the same.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ def test_a_kill_leaves_all_of_the_namespace_or_nothing_and_the_same_restore_fini
         fill_home(ending)
         end_in_restore(ending, backup.path)
         server.start()
-        backup.all_say(server, follows, True)
-        backup.all_say(server, is_there, moment in THERE)
+        assert [follows(server) for _ in range(ASKED)] == [True] * ASKED
+        assert [is_there(server) for _ in range(ASKED)] == [moment in THERE] * ASKED
         backup.all_say(server, told, TOLD.get(moment, []))
         if moment in NOT_THERE:
             assert restored(server, backup.path) == ""
@@ -223,8 +223,7 @@ def test_control_a_namespace_that_is_there_without_its_logs_is_found(backup: Cop
         ending.start()
         end_in_restore(ending, backup.path)
         server.start()
-        backup.all_say(server, follows, True)
-        backup.all_say(server, is_there, True)
+        assert [follows(server) and is_there(server) for _ in range(ASKED)] == [True] * ASKED
         assert wrong_with_shop(server, wait_s=1.0) and told(server)
     finally:
         ending.kill9()

@@ -160,7 +160,7 @@ class BrokerProcess(Parts):
         issuer = token_issuer(self.settings)
         keeper = KeeperClient(self._env, remote, self._start_document.process_id)
         self._ends.callback(keeper.stop)
-        followed = FollowedNamespaces(
+        followed = self._catalogs = FollowedNamespaces(
             self.settings,
             self.process,
             keeper,
@@ -179,6 +179,7 @@ class BrokerProcess(Parts):
                 followed.came()
             else:
                 keeper.went()
+                followed.went()
 
         remote.on_change(changed)
         followed.begin(self.namespaces)
@@ -241,7 +242,7 @@ class BrokerProcess(Parts):
             addresses=addresses,
             connections=count,
             is_serving=self.ready,
-            follows=self.process.has_all and all(gateway.keeper.is_current for gateway in self.process.gateways),
+            follows=self._catalogs.is_current,
             away=tuple(index for index, store in self._stores.items() if not store.is_up),
             alarms=standing_alarms(self.alarms),
             of_namespaces={
@@ -261,6 +262,7 @@ class BrokerProcess(Parts):
             self.addresses = list(self._start_document.addresses)
             self._watch_loop()
             self.ready = True
+        await self._catalogs.current()  # one that an earlier supervisor left serves, and may not follow this one yet
 
     async def _let_clients_go(self) -> None:
         async with self._letting_go:

@@ -7,6 +7,7 @@ the keeper is away the namespaces stay as they are, and none can be made or dele
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -71,8 +72,23 @@ class FollowedNamespaces:
         self._version: int | None = None  # of the list, as the keeper told it last
         self._changes = 0  # how many lists came
         self._is_named = True  # `prepare` is over for the newest list
+        self._is_told = False  # the list, over the stream that stands
+        self._news = asyncio.Event()
         self._tasks = Tasks("the list of namespaces")
         keeper.on_namespaces = self._told
+        keeper.on_following = self._news.set
+
+    @property
+    def is_current(self) -> bool:
+        """Whether all is here as the keeper has it: the list, and the catalog of each namespace."""
+        process = self._process
+        return self._is_told and process.has_all and all(each.keeper.is_current for each in process.gateways)
+
+    async def current(self) -> None:
+        """Returns when it is."""
+        while not self.is_current:
+            self._news.clear()
+            await self._news.wait()
 
     async def stop(self) -> None:
         """Follow nothing more."""
@@ -90,6 +106,10 @@ class FollowedNamespaces:
                 self._told(said.version, said.namespaces)
 
         self._keeper.submit(FollowNamespaces(self._keeper.owner, ""), answered)
+
+    def went(self) -> None:
+        """The stream ended."""
+        self._is_told = False
 
     # What may be asked for (gateway/namespace_management.py)
 
@@ -131,6 +151,7 @@ class FollowedNamespaces:
     def _told(self, version: int, namespaces: bytes) -> None:
         """The keeper says which namespaces there are."""
         self._version = version
+        self._is_told = True
         self._changes += 1
         self._is_named = False
         served = decode_namespaces(namespaces)
@@ -180,6 +201,7 @@ class FollowedNamespaces:
         self._process.has_all = len(self._process.gateways) == len(self._namespaces)
         if not self._process.has_all:
             return
+        self._news.set()
         self._on_whole()
         if self._version is not None and self._is_named:
             version, self._version = self._version, None

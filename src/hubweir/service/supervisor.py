@@ -6,12 +6,14 @@ follows its catalogs over keeper.sock.
 
 A start: the data folder with its lock and format → catalogs → certificate → the ports, which nobody else may have →
 broker processes → gateways, which have every log opened → keeper.sock → each process takes clients. It is ready when
-all of them do. A stop: every process lets its clients go → then each ends, with the idle marks of its logs → the
-catalogs → the lock. A broker process that ends is started again; its logs are opened before it takes clients.
+all of them do, and follow it. A stop: every process lets its clients go → then each ends, with the idle marks of its
+logs → the catalogs → the lock. A broker process that ends is started again; its logs are opened before it takes
+clients.
 
 When it dies, broker processes serve on, and changes of catalogs wait. The next one takes the lock, keeps those
-processes that answer and were started with the same settings, and ends the others before it starts any. What tests
-ordered of them stands.
+processes that answer and were started with the same settings, and ends the others before it starts any. It is ready
+when those that it keeps follow it; one that does not is killed for that (heartbeat.py), and another one is waited for.
+What tests ordered of them stands.
 """
 
 from __future__ import annotations

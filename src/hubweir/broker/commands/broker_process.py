@@ -66,7 +66,8 @@ class AskProcess(ProcessCommand, frozen=True):
 
 @command(18, Done)
 class TakeClients(ProcessCommand, frozen=True):
-    """Listen for clients, as soon as the catalog is followed. Answered when it does; does nothing when it did before.
+    """Listen for clients, as soon as the catalog is followed; does nothing when it did before. Answered when it takes
+    clients and has the newest catalog of every namespace.
 
     Whoever asks has had the logs of its stores opened.
     """

@@ -61,7 +61,7 @@ class KeeperClient:
     """See the module's text. Whoever makes the stream calls `came` and `went`; it is up or not when this is made.
 
     process: the id of this process, as it is in its commands to brokers. on_namespaces: called with the version and the
-    bytes of each NamespacesChanged.
+    bytes of each NamespacesChanged. on_following: called whenever a copy is as new as the keeper has told.
     """
 
     def __init__(self, env: Env, keeper: BrokerClient, process: int, *, is_up: bool = False) -> None:
@@ -71,6 +71,7 @@ class KeeperClient:
         self._keeper = keeper
         self._followed: dict[str, _Followed] = {}
         self.on_namespaces: Callable[[int, bytes], None] = lambda version, namespaces: None
+        self.on_following: Callable[[], None] = lambda: None
         keeper.listen(self._pushed)
 
     def follow(self, name: str, *, profile: Profile, host: str, on_first: OnFollowed) -> FollowedNamespace:
@@ -159,6 +160,7 @@ class KeeperClient:
         on_first, followed.on_first = followed.on_first, None
         if on_first is not None:
             on_first(followed.namespace)
+        self.on_following()
 
     def _try_again(self, followed: _Followed, error: HubweirError) -> None:
         if self.is_up:

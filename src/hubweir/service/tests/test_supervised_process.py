@@ -48,6 +48,8 @@ class Way:
         self.is_up = False
         self.asked: list[Command] = []
         self.refuses = self.answers_not = False
+        self.holds = False  # who asks for clients to be taken has no answer, until the way breaks
+        self.held: list[Callable[[Answer], None]] = []
         self.state: ProcessState | None = None
         self.keeping: Callable[[Answer], None] = lambda said: None
         self._listeners: list[Callable[[Way], None]] = []
@@ -63,11 +65,15 @@ class Way:
             on_answer(self.state)
         elif isinstance(command, KeepOrders):
             self.keeping = on_answer
+        elif isinstance(command, TakeClients) and self.holds:
+            self.held.append(on_answer)
         else:
             on_answer(Refusal(STORE_OFFLINE, "not now") if self.refuses else Done())
 
     def set(self, is_up: bool) -> None:
         self.is_up = is_up
+        while self.held and not is_up:
+            self.held.pop()(Refusal(STORE_OFFLINE, "its stream ended", known=False))
         for listener in self._listeners:
             listener(self)
 
@@ -224,6 +230,27 @@ async def test_the_first_life_may_be_one_that_was_found() -> None:
     await world.until(lambda: len(world.lives) == 2)
     assert ("ended", 7) in world.seen
     await world.close(keeping)
+
+
+@on_a_loop
+async def test_one_that_was_found_and_never_follows_is_killed_and_started_anew() -> None:
+    """It serves, and does not say that it takes clients before it follows; whoever waits for it has another one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heartbeat, "BEAT_MS", 5)
+        world = World()
+        _, life = world._spawn()
+        world.door.state = ProcessState(7, 3, "", (), 0, is_serving=True, follows=False, away=())
+        world.door.holds = True
+        keeping = asyncio.ensure_future(world.process.keep((7, life)))
+        world.set(True)
+        await world.until(lambda: ("ended", 7) in world.seen)
+        assert life.exit_code == -signal.SIGKILL and "serving" not in world.seen and world.process.was_up
+        world.set(False)
+        world.door.state, world.door.holds = None, False
+        await world.until(lambda: len(world.lives) == 2)
+        world.set(True)
+        await world.until(lambda: world.process.is_serving)
+        await world.close(keeping)
 
 
 @on_a_loop

@@ -1,0 +1,32 @@
+"""`hubweir serve --brokers` whose processes follow their first keeper at once, and a later one LATE_S seconds after it
+came, or "never". The supervisor runs this file, and starts it again, with a number, for each broker process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from hubweir.cli.main import main
+from hubweir.gateway.keeper.client import KeeperClient
+from hubweir.service import broker_process, supervisor
+
+LATE_S = os.environ["LATE_S"]
+came = KeeperClient.came
+followed_before: list[KeeperClient] = []
+
+
+def late(self: KeeperClient) -> None:
+    if self not in followed_before:
+        followed_before.append(self)
+        came(self)
+    elif LATE_S != "never":
+        self._env.machine.call_later(round(float(LATE_S) * 1_000), lambda: came(self))
+
+
+KeeperClient.came = late  # type: ignore[method-assign]
+if len(sys.argv) > 1 and sys.argv[1].isdecimal():
+    broker_process.main()
+else:
+    supervisor.PROGRAM = (sys.executable, __file__)
+    main()
