@@ -30,7 +30,7 @@ from hubweir.cli.main import hubweir
 from hubweir.config.development_key import check_development_key
 from hubweir.config.settings import DEVELOPMENT_KEY, Settings
 from hubweir.testing.server_process import ServerProcess
-from tests.documents.test_readme_session import Step, steps
+from tests.documents.console_block import Step, steps
 
 # What stands in a marked place: one of these parts is there.
 _MARKED = re.compile(

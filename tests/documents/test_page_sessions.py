@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hubweir.config.settings import BadSetting
+from tests.documents.console_block import Step, steps
 from tests.documents.page_session import PageSession, parts
-from tests.documents.test_readme_session import Step, steps
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -10,30 +10,16 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from hubweir.testing.server_process import ServerProcess
+from tests.documents.console_block import steps
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 MARKED = re.compile(r"^<!-- run -->\n```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A command and what the page says that it prints."""
-
-    command: str
-    output: str
-
-
-def steps(block: str) -> list[Step]:
-    return [
-        Step(command, output) for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hubweir.testing.running_namespace import running_namespace
-from tests.documents.test_readme_session import steps
+from tests.documents.console_block import steps
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPLETION, HTTP = ((ROOT / f"docs/{name}.md").read_text() for name in ("completion", "http"))

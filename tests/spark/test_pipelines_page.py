@@ -13,8 +13,8 @@ import pytest
 from hubweir.pipelines.description import describe
 from hubweir.pipelines.ready_made import READY_MADE
 from hubweir.pipelines.runner import PipelineRun
+from tests.documents.console_block import steps
 from tests.documents.page_session import PageSession
-from tests.documents.test_readme_session import steps
 from tests.spark.live_hub import Hub
 from tests.spark.test_page import TEXT
 
