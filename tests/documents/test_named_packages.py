@@ -28,7 +28,7 @@ def test_a_page_tells_to_install_whatever_its_examples_import(page: Path, way: W
 def test_names_are_found_on_pages_and_told_apart_by_the_ways() -> None:
     assert told((DOCS / "arm.md").read_text(), Way.INSTALLATION) == {"azure-mgmt-eventhub"}
     assert told((DOCS / "arm.md").read_text(), Way.CHECKOUT) == {"azure-mgmt-eventhub", *EXTRAS["demo"]}
-    assert told((DOCS / "install.md").read_text(), Way.INSTALLATION) == set()
+    assert told((DOCS / "install.md").read_text(), Way.INSTALLATION) == {"hubweir[spark]"}  # no wheel, no file
     third_party = {
         page.name
         for page in WITH_PYTHON

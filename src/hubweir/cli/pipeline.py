@@ -25,7 +25,7 @@ from hubweir.pipelines.ready_made import READY_MADE
 from hubweir.pipelines.run_status import RUNNING, PartitionStatus, RunStatus, known_checkpoints, read_status
 
 INSTALL = (
-    "a pipeline runs on PySpark, which is not installed: pip install hubweir[spark]; "
+    "a pipeline runs on PySpark, which is not installed: pip install 'hubweir[spark]'; "
     "in a checkout: ./run python --with spark -m hubweir pipeline …"
 )
 connection_string = click.option(

@@ -50,7 +50,7 @@ def test_without_spark_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) ->
     right = ["run", "to-lake", "--set", "source.eventHub=orders", "--set", "sink.path=lake"]
     said = CliRunner().invoke(pipeline, right)
     assert said.exit_code == 1
-    assert "pip install hubweir[spark]" in said.output and "./run python --with spark -m hubweir" in said.output
+    assert "pip install 'hubweir[spark]'" in said.output and "./run python --with spark -m hubweir" in said.output
 
 
 @pytest.mark.parametrize(

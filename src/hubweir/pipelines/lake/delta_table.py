@@ -118,5 +118,5 @@ def _deltalake() -> Any:
         import deltalake.exceptions
         import deltalake.transaction
     except ImportError:
-        raise IllegalOption("a Delta table needs the package deltalake: pip install hubweir[spark]") from None
+        raise IllegalOption("a Delta table needs the package deltalake: pip install 'hubweir[spark]'") from None
     return deltalake
