@@ -81,14 +81,17 @@ def _messaging_examples(name: str, place: ClientPlace, kind: EntityKind) -> Sequ
     is_queue, endpoint = kind is EntityKind.QUEUE, place.custom_endpoint
     sender = f'get_queue_sender("{name}")' if is_queue else f'get_topic_sender("{name}")'
     noun = "queueName" if is_queue else "topicName"
+    # With a custom endpoint azure-servicebus (7.15) takes WebSockets unless it is told a transport, and brings nothing
+    # that speaks them.
+    transport = ", TransportType" if endpoint else ""
     return (
         ClientExample(
             "Python",
             "pip install azure-servicebus",
-            "import os\nfrom azure.servicebus import ServiceBusClient, ServiceBusMessage\n\n"
+            f"import os\nfrom azure.servicebus import ServiceBusClient, ServiceBusMessage{transport}\n\n"
             'with ServiceBusClient.from_connection_string(os.environ["CONNECTION_STRING"]) as client:\n'
             f'    with client.{sender} as sender:\n        sender.send_messages(ServiceBusMessage("hello"))',
-            f'custom_endpoint_address="{endpoint}"',
+            f'custom_endpoint_address="{endpoint}", transport_type=TransportType.Amqp',
         ),
         ClientExample(
             "JavaScript",
