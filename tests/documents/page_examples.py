@@ -36,6 +36,7 @@ def run_example(
     python: str | Path = sys.executable,
     environment: Mapping[str, str] = OF_THE_CHECKOUT,
     folder: Path | None = None,
+    limit_s: float = RUN_S,
 ) -> str:
     """Run it in the folder; the empty text where it ended well, else what it said of its end."""
     done = subprocess.run(
@@ -44,7 +45,7 @@ def run_example(
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=RUN_S,
+        timeout=limit_s,
         check=False,
     )
     return done.stderr or f"exit code {done.returncode}" if done.returncode else ""

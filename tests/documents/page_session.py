@@ -11,6 +11,8 @@
 address and ports are the test's. Before another command a service is started, where none runs. Paths from the root lead
 into the folder. A command that is shown with output prints it, where `…` stands for what differs each time, and no
 port for that of the service; one without ends with 0. Questions are answered with nothing.
+
+As a program it types the page that it is given in the current folder, and needs nothing but hubweir.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -174,3 +177,8 @@ class PageSession(AbstractContextManager["PageSession"]):
 def without_ends(text: str) -> str:
     """Without the blanks that fill a table's last column."""
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+if __name__ == "__main__":
+    with PageSession(Path.cwd()) as typed:
+        sys.exit("\n".join(typed.problems(Path(sys.argv[1]).read_text())) or 0)

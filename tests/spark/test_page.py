@@ -35,15 +35,20 @@ TEXT = re.compile(r'TEXT = \(\n(?:    "[^"\n]*"\n)+\)\n')
 HUBS = re.findall(r"^\$ \./run hubweir eventhub create ([a-z]+)$", PAGE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", EXAMPLES)
-def test_example_runs(
-    page: str, spark: SparkSession, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "hubweir-data" / "capture" / "ns" / "orders" / "0" / "2026/01/31/12/05/00.avro"
+def put_captured_file(folder: Path) -> None:
+    """Where the examples read one: there is no event in it."""
+    path = folder / "hubweir-data" / "capture" / "ns" / "orders" / "0" / "2026/01/31/12/05/00.avro"
     path.parent.mkdir(parents=True)
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema(json.loads(SCHEMA)), [])
     path.write_bytes(out.getvalue())
+
+
+@pytest.mark.parametrize("page", EXAMPLES)
+def test_example_runs(
+    page: str, spark: SparkSession, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_captured_file(tmp_path)
     own = TEXT.sub(lambda _: f"TEXT = {hub.namespace.connection_string()!r}\n", EXAMPLES[page])
     for name in HUBS:
         if f'"{name}"' in own:

@@ -19,6 +19,7 @@ SECONDS = {
     "tests/simulation/test_ordered_faults.py": 960,  # with --all; else 27
     "src/hubweir/queue/tests/test_transaction_histories.py": 700,  # with --all; else 10
     "tests/models/test_session_lock.py": 450,  # with --all; else 29
+    "tests/documents/test_fresh_environment.py": 420,  # with --all; else none
     "src/hubweir/queue/tests/test_queue_model.py": 300,  # with --all; else 7
     "tests/simulation/test_lost_files.py": 200,  # with --all; else 4
     "tests/simulation/test_taken_over.py": 200,  # with --all; else 3

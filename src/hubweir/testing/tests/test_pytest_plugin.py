@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -164,10 +165,13 @@ def test_pytest_finds_it_by_an_entry_point_named_as_the_module() -> None:
     assert project["entry-points"]["pytest11"] == {PLUGIN: PLUGIN}
 
 
-def run_examples(page: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_examples(
+    page: str, folder: Path, python: str | Path = sys.executable, options: Sequence[str] = ("-p", PLUGIN)
+) -> subprocess.CompletedProcess[str]:
+    """Those of the page that are tests, by pytest of this interpreter."""
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (folder / "test_examples.py").write_text("\n".join(block for block in blocks if "\ndef test_" in block))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", "--rootdir", str(folder)]
+    command = [python, "-m", "pytest", "-q", *options, "-p", "no:cacheprovider", "--rootdir", str(folder)]
     return subprocess.run(
         [*command, "-c", "/dev/null", str(folder)], cwd=folder, capture_output=True, text=True, check=False, timeout=110
     )
