@@ -140,10 +140,9 @@ class SupervisedProcess:
     async def keep(self, found: tuple[int, WatchedProcess] | None = None) -> None:
         """Keep it alive until `stop`. found: one of an earlier supervisor, with its process id."""
         delay_s = FIRST_DELAY_S
-        while not self._end.is_last:
+        while new := found or await self._spawned():
             began_ms = self._env.machine.monotonic_ms()
-            self.process_id, self.life = found or await self._spawned()
-            found = None
+            (self.process_id, self.life), found = new, None
             await self._live(self.life)
             if self._env.machine.monotonic_ms() - began_ms > STEADY_S * 1_000:
                 delay_s = FIRST_DELAY_S
@@ -281,14 +280,15 @@ class SupervisedProcess:
             if self._may_live.is_set():
                 logger.error("broker process %d ended by itself: %s", self.index, _how(life))
 
-    async def _spawned(self) -> tuple[int, WatchedProcess]:
-        """A new life. The system may have no room for one now."""
-        while True:
+    async def _spawned(self) -> tuple[int, WatchedProcess] | None:
+        """A new life. The system may have no room for one now. None: the service stops, and nobody would end it."""
+        while not self._end.is_last:
             try:
                 return self._spawn()
             except OSError as error:
                 logger.error("broker process %d cannot be started now: %s", self.index, error)
                 await asyncio.sleep(LAST_DELAY_S)
+        return None
 
     async def _serve(self, life: WatchedProcess) -> None:
         """Have it take clients as soon as it can be reached; comes back at once when it ends before.

@@ -358,6 +358,26 @@ async def test_a_system_without_room_for_a_process_is_asked_again() -> None:
 
 
 @on_a_loop
+async def test_no_process_begins_in_the_stop_of_the_service_when_the_system_has_room_again() -> None:
+    world = World()
+    spawn = world._spawn
+    errors = [OSError("no memory")]
+
+    def failing() -> tuple[int, WatchedProcess]:
+        if errors:
+            raise errors.pop()
+        return spawn()
+
+    world.process._spawn = failing
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(supervised_process, "LAST_DELAY_S", 0.05)
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(lambda: not errors)
+        await world.close(keeping)
+    assert world.lives == []
+
+
+@on_a_loop
 async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_started_by_order() -> None:
     world = World()
     keeping = asyncio.ensure_future(world.process.keep())
