@@ -10,8 +10,8 @@ import pytest
 
 from hubweir.testing.frames import sasl_start
 from tests.conformance.raw_client import RawClient
+from tests.documents.console_block import Step
 from tests.documents.page_session import PageSession
-from tests.documents.test_readme_session import Step
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/shared_access_signature.md").read_text()
 OK, REFUSED = 0, 1
