@@ -38,7 +38,7 @@ settings.load_profile("short")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="every test at full length (about an hour)")
+    parser.addoption("--all", action="store_true", help="every test at full length (hours)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
