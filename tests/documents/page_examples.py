@@ -6,7 +6,7 @@ import doctest
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,9 +38,16 @@ def run_example(
     folder: Path | None = None,
     limit_s: float = RUN_S,
 ) -> str:
+    """Run it in the folder. See said_by."""
+    return said_by([python, "-c", program], environment=environment, folder=folder, limit_s=limit_s)
+
+
+def said_by(
+    command: Sequence[str | Path], *, environment: Mapping[str, str], folder: Path | None, limit_s: float
+) -> str:
     """Run it in the folder; the empty text where it ended well, else what it said of its end."""
     done = subprocess.run(
-        [python, "-c", program],
+        command,
         env=dict(environment),
         cwd=folder,
         capture_output=True,

@@ -23,7 +23,7 @@ from hubweir.testing.server_process import ServerProcess
 from hubweir.testing.tests.test_pytest_plugin import PLUGIN, run_examples
 from tests.documents.fresh_environments import FreshEnvironments
 from tests.documents.named_packages import HUBWEIR, Way, told
-from tests.documents.page_examples import DOCS, PAGES, ROOT, example, run_example
+from tests.documents.page_examples import DOCS, PAGES, ROOT, example, run_example, said_by
 from tests.documents.test_page_sessions import TYPED
 from tests.documents.test_readme_session import do_what_the_page_says
 from tests.spark import test_page as spark_page
@@ -163,13 +163,9 @@ def test_control_arm_a_command_that_fails_in_an_installation_is_found(
 def typed(page: Path, environments: FreshEnvironments, folder: Path) -> str:
     """What is not as the page says, where its commands are typed in an installation."""
     python = environments.python(Way.INSTALLATION, told(page.read_text(), Way.INSTALLATION))
-    done = subprocess.run(
+    return said_by(
         [python, "-m", "tests.documents.page_session", page],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},  # of the tests the runner alone
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
+        environment={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},  # of the tests the runner alone
+        folder=folder,
+        limit_s=LIMIT_S,
     )
-    return done.stderr or f"exit code {done.returncode}" if done.returncode else ""

@@ -85,6 +85,7 @@ class World:
         self.door, self.brokers = Way(), [Way(), Way()]
         self.seen: list[object] = []
         self.lives: list[WatchedProcess] = []
+        self.spawn_errors: list[OSError] = []  # of the system, for the next that are to begin
         self.opened: list[tuple[int, ...]] = []
         self.changes = 0
         self.may_open = asyncio.Event()
@@ -105,6 +106,8 @@ class World:
         )
 
     def _spawn(self) -> tuple[int, WatchedProcess]:
+        if self.spawn_errors:
+            raise self.spawn_errors.pop()
         self.lives.append(WatchedProcess.spawn([sys.executable, "-c", self.program], b""))
         return 100 + len(self.lives), self.lives[-1]
 
@@ -341,15 +344,7 @@ async def test_one_that_takes_long_to_end_is_not_taken_for_one_that_stalls() -> 
 @on_a_loop
 async def test_a_system_without_room_for_a_process_is_asked_again() -> None:
     world = World()
-    spawn = world._spawn
-    errors = [OSError("no memory")]
-
-    def failing() -> tuple[int, WatchedProcess]:
-        if errors:
-            raise errors.pop()
-        return spawn()
-
-    world.process._spawn = failing
+    world.spawn_errors.append(OSError("no memory"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(supervised_process, "LAST_DELAY_S", 0.01)
         keeping = asyncio.ensure_future(world.process.keep())
@@ -360,19 +355,11 @@ async def test_a_system_without_room_for_a_process_is_asked_again() -> None:
 @on_a_loop
 async def test_no_process_begins_in_the_stop_of_the_service_when_the_system_has_room_again() -> None:
     world = World()
-    spawn = world._spawn
-    errors = [OSError("no memory")]
-
-    def failing() -> tuple[int, WatchedProcess]:
-        if errors:
-            raise errors.pop()
-        return spawn()
-
-    world.process._spawn = failing
+    world.spawn_errors.append(OSError("no memory"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(supervised_process, "LAST_DELAY_S", 0.05)
         keeping = asyncio.ensure_future(world.process.keep())
-        await world.until(lambda: not errors)
+        await world.until(lambda: not world.spawn_errors)
         await world.close(keeping)
     assert world.lives == []
 
