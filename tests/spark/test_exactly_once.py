@@ -95,7 +95,8 @@ class Killing:
     def _killed_in_mid_batch(self) -> bool:
         before = self.stored()
         # A life whose kill came too late has stored whole batches: the next one needs others to be killed in.
-        fill(self.hub, BATCHES_A_LIFE - (self.rows() - before) // ROWS_A_BATCH)
+        if (missing := BATCHES_A_LIFE - (self.rows() - before) // ROWS_A_BATCH) > 0:
+            fill(self.hub, missing)
         wanted = before + self._random.randrange(2_000, 14_000)
         with self.life() as driver:
             until(
@@ -134,8 +135,9 @@ def kills(measure: Callable[[int], int]) -> int:
 
 
 def fill(hub: Hub, batches: int) -> None:
-    for partition_id in "01" if batches > 0 else "":
-        hub.send(partition_id, batches * ROWS_A_BATCH // 2)
+    """So many more, of rows that all differ."""
+    for partition_id in "01":
+        hub.send(partition_id, batches * ROWS_A_BATCH // 2, start=hub.high(partition_id))
 
 
 @pytest.mark.slow
