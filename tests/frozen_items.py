@@ -3,28 +3,22 @@
 A worker holds all tests that it has collected and their modules: 20,000 tests, some million objects, half a second of
 a full collection. A service has everything collected once when it starts (GarbageCollector.collect_all), and hundreds
 of tests start one in their own process. So what is there before the first test is frozen, and the collector of such a
-service thaws nothing: what it froze itself stays frozen, too. Broker processes and servers of their own have no part in
-this. A test of the collector itself asks for `interpreters_own_collections` and has it as a new process has. All is
-thawed and looked at behind a file that uses official clients, which leave circles, and behind each thirtieth other.
+service thaws nothing and freezes nothing: its full collection looks at what came since the tests were collected. The
+one behind each file does so, too, and frees what the file's tests have lost. Broker processes and servers of their own
+have no part in this. A test of the collector itself asks for `interpreters_own_collections` and has it as a new process
+has.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
 import warnings
-from collections.abc import Iterator
-from itertools import count
-from types import ModuleType
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 
 from hubweir.drivers import garbage_collector
-
-# Of those that use no official client.
-FILES_A_COLLECTION = 30
-_files = count(1)
 
 
 class _Frost:
@@ -33,8 +27,21 @@ class _Frost:
     def __getattr__(self, name: str) -> Any:
         return getattr(gc, name)
 
+    def freeze(self) -> None:
+        """Not what a service has made: what is lost of it is to be found behind the file."""
+
     def unfreeze(self) -> None:
-        pass
+        """Not the tests."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Nothing of what is collected goes, so nothing is to be looked for in it meanwhile."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -47,32 +54,16 @@ def frozen_items(generator_of_hypothesis: None) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def what_official_clients_leave(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Sockets that official clients forget in cycles are collected behind their own file, without their warnings.
-
-    A service in this process collects seldom, so another file's test would be blamed for them. Behind some of the other
-    files, too, or what services have frozen and tests have lost would fill the memory.
-    """
+def what_a_file_has_lost() -> Iterator[None]:
+    """It is freed behind its file: a service in this process collects seldom, so it would fill the memory."""
     yield
-    if uses(request.module, "azure.") or next(_files) % FILES_A_COLLECTION == 0:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            collect_everything()
+    free_what_is_lost()
 
 
-def collect_everything() -> None:
-    """Free what knows itself in a circle, frozen or not; then all is frozen again."""
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
-
-
-def uses(module: ModuleType, package: str) -> bool:
-    """Whether a module has something of a package, or of a module that has."""
-    near = [sys.modules[name] for name in _owners(module) if name in sys.modules]
-    return any(name.startswith(package) for each in (module, *near) for name in _owners(each))
-
-
-def _owners(module: ModuleType) -> set[str]:
-    """The modules that what a module knows comes from."""
-    return {str(getattr(each, "__module__", None) or getattr(each, "__name__", "")) for each in vars(module).values()}
+def free_what_is_lost() -> None:
+    """Free what knows itself in a circle, without the warnings of sockets that official clients forget in circles:
+    another file's test would be blamed for them.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

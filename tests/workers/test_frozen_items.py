@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import sys
 import weakref
-from types import ModuleType
 
 import pytest
 
-from hubweir.drivers.garbage_collector import GarbageCollector
-from tests.frozen_items import collect_everything, uses
+from hubweir.drivers.garbage_collector import BEATS_PER_FREEZE, GarbageCollector
+from tests.frozen_items import free_what_is_lost, pytest_collection
 
 
 class Circle:
@@ -44,26 +42,30 @@ def test_control_a_thaw_has_collections_look_at_the_tests(request: pytest.Fixtur
         gc.freeze()
 
 
-def test_a_circle_that_was_frozen_is_freed_when_everything_is_collected() -> None:
-    known = weakref.ref(Circle())
-    gc.freeze()
+@pytest.mark.parametrize("is_served", [False, True])
+def test_what_is_lost_in_a_circle_is_freed_behind_a_file_whether_a_service_ran_or_not(is_served: bool) -> None:
+    collector = GarbageCollector()
+    if is_served:
+        collector.start()
+    circle = Circle()
+    known = weakref.ref(circle)
+    if is_served:
+        for _ in range(2 * BEATS_PER_FREEZE):
+            collector.beat()
+        collector.collect_all()
+        collector.stop()
     gc.collect()
-    assert known() is not None
-    collect_everything()
+    del circle
+    free_what_is_lost()
     assert known() is None and gc.get_freeze_count()
 
 
-def test_who_uses_a_package_is_known_by_what_it_has_or_by_whom_it_has_it_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("azure.client", "helper", "first", "second", "other")
-    client, helper, first, second, other = (ModuleType(name) for name in names)
-    for module in (client, helper, first, second, other):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-
-    def made_in(module: ModuleType) -> type:
-        return type("Made", (), {"__module__": module.__name__})
-
-    first.Client = made_in(client)  # type: ignore[attr-defined]
-    helper.client = client  # type: ignore[attr-defined]
-    second.help = made_in(helper)  # type: ignore[attr-defined]
-    other.Own = made_in(other)  # type: ignore[attr-defined]
-    assert [uses(module, "azure.") for module in (first, helper, second, other)] == [True, True, True, False]
+def test_nothing_is_looked_for_while_tests_are_collected_and_all_is_again_behind_it() -> None:
+    collection = pytest_collection()
+    next(collection)
+    try:
+        assert not gc.isenabled()
+    finally:
+        with pytest.raises(StopIteration):
+            collection.send(None)
+    assert gc.isenabled()
