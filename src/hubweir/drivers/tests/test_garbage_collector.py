@@ -19,7 +19,7 @@ class Thing:
         self.known = known
 
 
-pytestmark = pytest.mark.usefixtures("interpreters_own_collections")
+pytestmark = [pytest.mark.own_interpreter, pytest.mark.usefixtures("interpreters_own_collections")]
 
 
 @pytest.fixture

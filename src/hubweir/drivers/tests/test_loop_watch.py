@@ -15,7 +15,7 @@ from hubweir.drivers.garbage_collector import THRESHOLDS, GarbageCollector
 from hubweir.drivers.loop_watch import BEAT_MS, QUIET_MS, STALL_MS, LoopWatch
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
-pytestmark = pytest.mark.usefixtures("interpreters_own_collections")
+pytestmark = [pytest.mark.own_interpreter, pytest.mark.usefixtures("interpreters_own_collections")]
 
 
 class HandTimer:
