@@ -269,8 +269,8 @@ class BrokerProcess(Parts):
             if not self._has_let_go:
                 self.ready = False
                 self._has_let_go = True
-                self.clients_s = 0.0  # they have had their time when it stops
                 await self._end_clients()
+                self.clients_s = 0.0  # they have had their time when it stops from now on
 
 
 def _about(store_index: int) -> str:

@@ -76,19 +76,26 @@ def test_one_that_can_be_found_serves_on(start: ProcessStart) -> None:
     run_on("asyncio", scenario(), seconds=2 * START_S)
 
 
-def test_one_that_let_its_clients_go_has_no_time_for_them_when_it_stops(
+def test_clients_have_their_time_when_it_stops_until_they_were_let_go(
     start: ProcessStart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def let_go(process: BrokerProcess) -> None:
-        """There are none."""
+    """Whoever stops all processes at once may ask it to end while they are being let go."""
 
     async def scenario() -> None:
-        process = BrokerProcess(start)
-        grace_s = start.settings.stop_grace_ms / 1_000
-        assert grace_s > 0 and process.stop_limit_s == grace_s + DISK_WAIT_S
-        await process._let_clients_go()
+        gone, process = asyncio.Event(), BrokerProcess(start)
+
+        async def wait(process: BrokerProcess) -> None:
+            await gone.wait()
+
+        monkeypatch.setattr(BrokerProcess, "_end_clients", wait)
+        with_clients_s = start.settings.stop_grace_ms / 1_000 + DISK_WAIT_S
+        assert process.stop_limit_s == with_clients_s > DISK_WAIT_S
+        letting_go = asyncio.ensure_future(process._let_clients_go())
+        await asyncio.sleep(0)
+        assert process.stop_limit_s == with_clients_s
+        gone.set()
+        await letting_go
         assert process.stop_limit_s == DISK_WAIT_S
         await process.stop()
 
-    monkeypatch.setattr(BrokerProcess, "_end_clients", let_go)
     run_on("asyncio", scenario())
