@@ -149,7 +149,6 @@ class SupervisedProcess:
             if not self._end.is_last:
                 await asyncio.sleep(delay_s)
             delay_s = min(2 * delay_s, LAST_DELAY_S)
-            await self._may_live.wait()  # the order may have come meanwhile
 
     async def let_clients_go(self) -> None:
         """Have it end its connections. From now on it is not started again."""
@@ -282,13 +281,15 @@ class SupervisedProcess:
 
     async def _spawned(self) -> tuple[int, WatchedProcess] | None:
         """A new life. The system may have no room for one now. None: the service stops, and nobody would end it."""
-        while not self._end.is_last:
+        while True:
+            await self._may_live.wait()  # the order may have come while it waited for room
+            if self._end.is_last:
+                return None
             try:
                 return self._spawn()
             except OSError as error:
                 logger.error("broker process %d cannot be started now: %s", self.index, error)
                 await asyncio.sleep(LAST_DELAY_S)
-        return None
 
     async def _serve(self, life: WatchedProcess) -> None:
         """Have it take clients as soon as it can be reached; comes back at once when it ends before.

@@ -365,6 +365,22 @@ async def test_no_process_begins_in_the_stop_of_the_service_when_the_system_has_
 
 
 @on_a_loop
+async def test_one_that_is_stopped_by_order_while_the_system_has_no_room_for_it_stays_away() -> None:
+    world = World()
+    world.spawn_errors.append(OSError("no memory"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(supervised_process, "LAST_DELAY_S", 0.05)
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(lambda: not world.spawn_errors)
+        world.process.order(BrokerFault.STOP)
+        await asyncio.sleep(0.2)
+        assert (world.lives, world.process.told().state) == ([], "stopped")
+        world.process.order(BrokerFault.START)
+        await world.until(lambda: bool(world.lives))
+    await world.close(keeping)
+
+
+@on_a_loop
 async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_started_by_order() -> None:
     world = World()
     keeping = asyncio.ensure_future(world.process.keep())
