@@ -276,8 +276,8 @@ class SupervisedProcess:
         self._on_ended(self)
         if not self._end.is_last:
             self.life = None
-            if self._may_live.is_set():
-                logger.error("broker process %d ended by itself: %s", self.index, _how(life))
+            if life is not self._to_end:
+                logger.error("broker process %d ended: %s", self.index, _how(life))
 
     async def _spawned(self) -> tuple[int, WatchedProcess] | None:
         """A new life. The system may have no room for one now. None: the service stops, and nobody would end it."""

@@ -474,6 +474,26 @@ async def test_one_that_is_stopped_by_order_and_does_not_end_is_killed() -> None
         await world.close(keeping)
 
 
+def test_the_log_tells_how_one_ended_that_nobody_had_ordered_to_stop(caplog: pytest.LogCaptureFixture) -> None:
+    """Whether it is to start again is another thing; nor did one end by itself that was killed."""
+
+    @on_a_loop
+    async def scenario() -> None:
+        world = World()
+        keeping = asyncio.ensure_future(world.process.keep())
+        await world.until(lambda: len(world.lives) == 1)
+        world.process.order(BrokerFault.STOP)
+        world.process.order(BrokerFault.START)
+        await world.until(lambda: len(world.lives) == 2)
+        world.process.order(BrokerFault.KILL)
+        await world.until(lambda: len(world.lives) == 3)
+        await world.close(keeping)
+
+    scenario()
+    told = [record.getMessage() for record in caplog.records if "ended" in record.getMessage()]
+    assert told == ["broker process 3 ended: by signal 9"]
+
+
 @on_a_loop
 async def test_an_order_to_stop_one_that_ended_before_leaves_the_next_one_watched() -> None:
     """Neither ever answers; the next one is killed for that, though the order is followed in its life."""
