@@ -59,8 +59,8 @@ class Heartbeat:
 
     @property
     def is_silent(self) -> bool:
-        """Whether it did not answer the last questions; one that is busy misses one now and then."""
-        return self._silent > SILENT_BEATS
+        """Whether it answered once, and not the last questions; one that is busy misses one now and then."""
+        return self.state is not None and self._silent > SILENT_BEATS
 
     def _beat(self) -> None:
         self._silent += 1

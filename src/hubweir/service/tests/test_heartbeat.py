@@ -74,6 +74,19 @@ def test_silence_of_ten_seconds_is_a_stall_and_is_told_once() -> None:
     assert heart.state == STATE
 
 
+def test_one_that_answered_is_silent_after_two_seconds_and_not_when_it_answers_again() -> None:
+    env, door, heart, _ = started()
+    door.answers = STATE
+    env.run_for(BEAT_MS)
+    door.answers = None
+    env.run_for(3 * BEAT_MS)
+    assert not heart.is_silent
+    env.run_for(BEAT_MS)
+    assert heart.is_silent
+    door.questions[-1](STATE)
+    assert not heart.is_silent
+
+
 def test_one_question_is_asked_at_a_time_and_its_late_answer_counts() -> None:
     env, door, heart, stalled = started()
     env.run_for(STALLED_BEATS * BEAT_MS)
@@ -83,10 +96,10 @@ def test_one_question_is_asked_at_a_time_and_its_late_answer_counts() -> None:
     assert (len(door.questions), heart.state, stalled) == (2, STATE, [])
 
 
-def test_a_process_that_starts_has_longer() -> None:
-    env, _, _, stalled = started()
+def test_a_process_that_starts_has_longer_and_is_not_silent_meanwhile() -> None:
+    env, _, heart, stalled = started()
     env.run_for(START_BEATS * BEAT_MS)
-    assert stalled == []
+    assert stalled == [] and not heart.is_silent
     env.run_for(2 * BEAT_MS)
     assert len(stalled) == 1
 
