@@ -1,5 +1,6 @@
 """`hubweir serve --brokers` whose processes follow their first keeper at once, and a later one LATE_S seconds after it
-came, or "never". The supervisor runs this file, and starts it again, with a number, for each broker process.
+came, or "never"; the process of the index FOLLOWS_NOBODY does not even follow the first. The supervisor runs this file,
+and starts it again, with a number, for each broker process.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ import sys
 
 from hubweir.cli.main import main
 from hubweir.gateway.keeper.client import KeeperClient
-from hubweir.service import broker_process, supervisor
+from hubweir.service import broker_process, heartbeat, supervisor
 
 LATE_S = os.environ["LATE_S"]
+FOLLOWS_NOBODY = os.environ.get("FOLLOWS_NOBODY", "")
 came = KeeperClient.came
 followed_before: list[KeeperClient] = []
 
 
 def late(self: KeeperClient) -> None:
+    if sys.argv[1] == FOLLOWS_NOBODY:
+        return
     if self not in followed_before:
         followed_before.append(self)
         came(self)
@@ -24,6 +28,8 @@ def late(self: KeeperClient) -> None:
         self._env.machine.call_later(round(float(LATE_S) * 1_000), lambda: came(self))
 
 
+if FOLLOWS_NOBODY:
+    heartbeat.UNSERVED_BEATS = 6  # nobody has a minute here
 KeeperClient.came = late  # type: ignore[method-assign]
 if len(sys.argv) > 1 and sys.argv[1].isdecimal():
     broker_process.main()

@@ -99,6 +99,25 @@ def test_the_next_supervisor_is_ready_when_all_processes_follow_it(tmp_path: Pat
         assert server.stop() == 0
 
 
+def test_a_start_ends_when_a_process_that_it_started_never_follows_and_its_line_names_the_process(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    server = ServerProcess(
+        data,
+        arguments=["--brokers", str(BROKERS)],
+        environment={"PYTHONPATH": SOURCE, "LATE_S": "2", "FOLLOWS_NOBODY": "1"},
+        program=(LATE_FOLLOWERS,),
+    )
+    server.begin()
+    try:
+        assert not server.becomes_ready()
+        assert "broker process 1 does not follow the keeper, and was killed for it" in server.output
+        assert broker_pids(data) == {}
+    finally:
+        server.kill9()
+
+
 def test_a_start_that_fails_leaves_processes_to_the_next_one(tmp_path: Path, server: ServerProcess) -> None:
     data, nothing = tmp_path / "data", str(tmp_path / "nothing")
     before = broker_pids(data)

@@ -64,6 +64,14 @@ class WatchedProcess:
         """As of subprocess: negative for a signal. None while it runs, and of what we did not start."""
         return None if self._child is None or not self.has_ended else self._child.returncode
 
+    @property
+    def how_it_ended(self) -> str:
+        """The exit code in words, for the log."""
+        code = self.exit_code
+        if code is None:
+            return "it was not ours, so that its exit code is not known"
+        return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
     def when_ended(self, call: Callable[[], object]) -> None:
         """Have it called once, on the loop, when it is gone; at once when it is."""
         if self.has_ended:

@@ -20,10 +20,10 @@ as a stopped_folder.py.
 
 Of several processes (docs/brokers.md), the one that keeps the catalogs is supervisor.py, and each of the others
 broker_process.py, told what to be by process_start.py. A supervisor has each as a supervised_process.py, with a
-heartbeat.py and a process_door.py to ask at, and ends it by a process_end.py; those that another one left are
-found_process.py, and one question to any of them is asked_process.py. Which stores have their logs open is
-opened_stores.py. What they tell one another of alarms is told_alarms.py. What a supervisor answers them is
-supervisor_door.py, and about namespaces namespace_door.py, which each follows by followed_namespaces.py in the words of
-told_namespaces.py; one process with several stores has a stores_door.py instead. Peers are spread over the processes by
-connection_spread.py. Sockets of processes lie in a runtime_folder.py.
+heartbeat.py and a process_door.py to ask at, waits for all in process_starts.py, and ends each by a process_end.py;
+those that another one left are found_process.py, and one question to any of them is asked_process.py. Which stores have
+their logs open is opened_stores.py. What they tell one another of alarms is told_alarms.py. What a supervisor answers
+them is supervisor_door.py, and about namespaces namespace_door.py, which each follows by followed_namespaces.py in the
+words of told_namespaces.py; one process with several stores has a stores_door.py instead. Peers are spread over the
+processes by connection_spread.py. Sockets of processes lie in a runtime_folder.py.
 """

@@ -52,8 +52,9 @@ class SupervisedProcess:
     """See the module's text. index: 0 … number of processes - 1. life: the process that there is now, or that ended
     in the service's stop. stores: of it.
 
-    was_up: the life that ended last could be reached before. has_left: in the service's stop it left a disk that
-    hangs, or had to be killed; what came of an order before is none of that stop's.
+    was_up: the life that ended last could be reached before. unserved: why that life was killed, where it never came
+    to take clients; else "". has_left: in the service's stop it left a disk that hangs, or had to be killed; what came
+    of an order before is none of that stop's.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class SupervisedProcess:
         self.process_id = 0
         self.life: WatchedProcess | None = None
         self.is_serving = self.was_up = self.has_left = False
+        self.unserved = ""
         self.starts = 0
         self._env = env
         self._door = door
@@ -99,6 +101,7 @@ class SupervisedProcess:
         self._orders = orders
         self._end = ProcessEnd(index, env, clients_s)
         self._has_opened = False  # in this life, what was there
+        self._is_asked = False  # to take clients, and has not said yet that it does
         self._tasks = Tasks(f"broker process {index}")
         self.stores = tuple(stores)
         self._heart: Heartbeat | None = None
@@ -264,6 +267,7 @@ class SupervisedProcess:
             self._lost,
             on_state=self._told_state,
             is_kept=self._is_kept,
+            is_asked=lambda: self._is_asked,
             question=self._question,
         )
         heart.start()
@@ -272,12 +276,13 @@ class SupervisedProcess:
         await life.ended()
         serve_no_longer()
         heart.stop()
-        self.is_serving, self.was_up, self._has_opened = False, self._has_opened, False
+        self.is_serving, self.was_up, self._has_opened, self._is_asked = False, self._has_opened, False, False
+        self.unserved = heart.lost if heart.is_unserved else ""
         self._on_ended(self)
         if not self._end.is_last:
             self.life = None
             if life is not self._to_end:
-                logger.error("broker process %d ended: %s", self.index, _how(life))
+                logger.error("broker process %d ended: %s", self.index, life.how_it_ended)
 
     async def _spawned(self) -> tuple[int, WatchedProcess] | None:
         """A new life. The system may have no room for one now. None: the service stops, and nobody would end it."""
@@ -301,10 +306,10 @@ class SupervisedProcess:
             return
         self._has_opened = True
         await self._on_up(self._there())
-        delay_s = FIRST_DELAY_S
+        self._is_asked, delay_s = True, FIRST_DELAY_S
         while not (life.has_ended or self._end.is_last):
             if await self._ask("take clients", TakeClients()):
-                self.is_serving = True
+                self.is_serving, self._is_asked = True, False
                 self._on_change()
                 return
             await asyncio.sleep(delay_s)
@@ -341,10 +346,3 @@ class SupervisedProcess:
         logger.error("broker process %d %s: it is killed", self.index, why)
         if self.life is not None:
             self.life.send(signal.SIGKILL)
-
-
-def _how(life: WatchedProcess) -> str:
-    code = life.exit_code
-    if code is None:
-        return "it was not ours, so that its exit code is not known"
-    return f"by signal {-code}" if code < 0 else f"with exit code {code}"

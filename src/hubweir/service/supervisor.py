@@ -13,7 +13,7 @@ clients.
 When it dies, broker processes serve on, and changes of catalogs wait. The next one takes the lock, keeps those
 processes that answer and were started with the same settings, and ends the others before it starts any. It is ready
 when those that it keeps follow it; one that does not is killed for that (heartbeat.py), and another one is waited for.
-What tests ordered of them stands.
+A start of processes that cannot be done ends (process_starts.py). What tests ordered of them stands.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -38,7 +38,6 @@ from hubweir.config.token_issuer import token_issuer
 from hubweir.drivers.listening_socket import hold_address
 from hubweir.drivers.tasks import Tasks
 from hubweir.drivers.watched_process import WatchedProcess
-from hubweir.errors import HubweirError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.keeper.server import KeeperServer
@@ -53,6 +52,7 @@ from hubweir.service.namespace_door import NamespaceDoor
 from hubweir.service.opened_stores import OpenedStores
 from hubweir.service.parts import Parts
 from hubweir.service.process_start import ProcessStart, own_stores
+from hubweir.service.process_starts import ProcessStarts
 from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.service.served_stores import no_store_answers
 from hubweir.service.supervised_process import SupervisedProcess
@@ -65,10 +65,6 @@ logger = logging.getLogger(__name__)
 PROGRAM = (sys.executable, "-m", "hubweir.service.broker_process")
 PROCESS_ID_BYTES = 4
 KILL_WAIT_S = 7.0  # behind the limit of a process: it is killed after 2 s of it, and is to be gone
-
-
-class BrokerProcessFailed(HubweirError):
-    """A broker process ended before it could be reached, while the service starts; its log says why."""
 
 
 class Supervisor(Parts):
@@ -84,11 +80,10 @@ class Supervisor(Parts):
         self._stores = 1
         self._named_at_start: frozenset[int] = frozenset()
         self._tasks = Tasks("supervisor")
-        self._changed = asyncio.Event()
+        self._starts = ProcessStarts()
         self._is_open = asyncio.Event()  # gateways are there, and had the logs opened
         self._opened = OpenedStores()
         self._namespaces: NamespaceDoor | None = None  # of the keeper, once it has gateways
-        self._failed: int | None = None  # the index of a process that ended during the start
 
     @classmethod
     async def start(
@@ -150,7 +145,7 @@ class Supervisor(Parts):
         self._hold_addresses(found)
         keeper, ways = self._reach()
         self._keep_processes(ways, found)
-        await self._all(lambda each: each.is_up)
+        await self._starts.all(self.processes, lambda each: each.is_up)
         if not any(way.is_up for way in ways):
             raise no_store_answers(self.settings)
         served = await self._start_gateways(stored, hosts, None)
@@ -161,7 +156,7 @@ class Supervisor(Parts):
         served.followers.expect(known)
         keeper.serve(self._folder.keeper)
         self._is_open.set()
-        await self._all(lambda each: each.is_serving)
+        await self._starts.all(self.processes, lambda each: each.is_serving)
         self.ready = True
 
     async def _keep_or_end(self, left: Iterable[Left]) -> dict[int, Found]:
@@ -223,7 +218,7 @@ class Supervisor(Parts):
                 spawn=partial(self._spawn, index),
                 on_up=self._open_logs,
                 on_ended=self._ended,
-                on_change=self._changed.set,
+                on_change=self._starts.changed,
                 is_kept=self._is_open.is_set,
                 question=partial(self._question, index),
                 orders=lambda: self.own_orders.standing,
@@ -239,7 +234,7 @@ class Supervisor(Parts):
 
     def _way(self, path: Path) -> RemoteBroker:
         way = RemoteBroker(path, self._env)
-        way.on_change(lambda _: self._changed.set())
+        way.on_change(lambda _: self._starts.changed())
         self._ends.push_async_callback(way.stop)
         way.start()
         return way
@@ -306,19 +301,7 @@ class Supervisor(Parts):
         self._keeper.gone(process.process_id)
         if self._namespaces is not None:
             self._namespaces.gone(process.process_id)
-        if not self.ready and not process.was_up:
-            self._failed = process.index
-        self._changed.set()
-
-    async def _all(self, holds: Callable[[SupervisedProcess], bool]) -> None:
-        """Wait until something holds for every process. BrokerProcessFailed when one cannot start."""
-        while not all(map(holds, self.processes)):
-            if self._failed is not None:
-                raise BrokerProcessFailed(
-                    f"broker process {self._failed} ended before it could be reached; the log above says why"
-                )
-            self._changed.clear()
-            await self._changed.wait()
+        self._starts.ended(process)
 
     async def _end_processes(self) -> None:
         """First all let their clients go: what those sent is answered by brokers of any process."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from hubweir.broker.commands.broker_process import AskProcess, ProcessState, StandingAlarm
@@ -158,6 +159,33 @@ def test_before_it_takes_clients_and_while_there_is_no_keeper_nobody_need_follow
         env, _, lost = told_lost(state, is_kept=is_kept)
         env.run_for(60_000)
         assert lost == []
+
+
+@pytest.mark.parametrize(("follows", "why"), [(False, "does not follow the keeper"), (True, "does not take clients")])
+def test_a_process_that_was_asked_to_take_clients_and_does_not_is_lost_after_a_minute(follows: bool, why: str) -> None:
+    env, door, lost, asked = SimulatedEnv(1), Door(), list[str](), list[bool]()
+    door.answers = replace(STATE, is_serving=False, follows=follows)
+    heart = Heartbeat(env, door, lost.append, is_asked=lambda: bool(asked))  # type: ignore[arg-type]
+    heart.start()
+    env.run_for(200_000)
+    assert lost == [], "its logs are being opened"
+    asked.append(True)
+    env.run_for(60_000)
+    assert (lost, heart.is_unserved) == ([], False)
+    env.run_for(60_000)
+    assert (lost, heart.lost, heart.is_unserved) == ([why], why, True)
+
+
+def test_a_process_that_took_clients_has_another_minute_when_it_is_asked_again() -> None:
+    env, door, lost, asked = SimulatedEnv(1), Door(), list[str](), [True]
+    door.answers = replace(STATE, is_serving=False)
+    Heartbeat(env, door, lost.append, is_asked=lambda: bool(asked)).start()  # type: ignore[arg-type]
+    env.run_for(50_000)
+    asked.clear()
+    env.run_for(BEAT_MS)
+    asked.append(True)
+    env.run_for(50_000)
+    assert lost == []
 
 
 def test_each_answer_is_told() -> None:

@@ -256,6 +256,38 @@ async def test_one_that_was_found_and_never_follows_is_killed_and_started_anew()
         await world.close(keeping)
 
 
+@pytest.mark.parametrize("holds", [True, False], ids=["no answer", "refuses"])
+def test_one_that_never_comes_to_take_clients_is_killed_and_started_anew(holds: bool) -> None:
+    @on_a_loop
+    async def scenario() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(heartbeat, "BEAT_MS", 5)
+            world = World()
+            world.door.state = ProcessState(101, 3, "", (), 0, is_serving=False, follows=not holds, away=())
+            world.door.holds, world.door.refuses = holds, not holds
+            world.may_open.clear()
+            keeping = asyncio.ensure_future(world.process.keep())
+            world.set(True)
+            await asyncio.sleep(5 * 0.005 * heartbeat.UNSERVED_BEATS / 2)
+            assert world.seen == ["up"], "it was not asked yet, since its logs are being opened"
+            world.may_open.set()
+            await world.until(lambda: ("ended", 101) in world.seen)
+            assert world.lives[0].exit_code == -signal.SIGKILL and world.process.was_up
+            assert world.process.unserved == ("does not follow the keeper" if holds else "does not take clients")
+            world.set(False)
+            world.door.holds = world.door.refuses = False
+            await world.until(lambda: len(world.lives) == 2)
+            world.set(True)
+            await world.until(lambda: world.process.is_serving)
+            world.process.kill()
+            world.set(False)
+            await world.until(lambda: ("ended", 102) in world.seen)
+            assert world.process.unserved == "", "it served"
+            await world.close(keeping)
+
+    scenario()
+
+
 @on_a_loop
 async def test_one_that_refuses_to_take_clients_does_not_serve_and_is_asked_again() -> None:
     """The way to it may have broken off before it answered: the process lives on, and nobody else would ask it."""
