@@ -42,6 +42,7 @@ from hubweir.errors import (
     NOT_ALLOWED,
     NOT_FOUND,
     RESOURCE_LIMIT,
+    SERVER_BUSY,
     STORE_OFFLINE,
     HubweirError,
     ServiceError,
@@ -109,6 +110,7 @@ class ServedNamespaces:
         self._prepare = prepare
         self._on_change = on_change
         self._turn = asyncio.Lock()
+        self._is_stopping = False
         self._tasks = Tasks("namespaces")
         self._removals: list[NamespaceRemoval] = []  # that are not over
         self._restores = RunningRestores(settings.data, process.brokers, stored.raise_epoch, self)
@@ -127,15 +129,18 @@ class ServedNamespaces:
 
     async def stop(self) -> None:
         """Begin nothing more, and give up what is under way: the next start carries on."""
+        self._is_stopping = True
         await self._restores.stop()
         await self._tasks.stop()
 
     # What may be asked for (gateway/namespace_management.py)
 
     async def create(self, wanted: NewNamespace) -> None:
+        self._check_goes_on("create the namespace")
         await self._whole(self._create(wanted), name=f"creation of namespace {wanted.name}")
 
     async def delete(self, name: str) -> None:
+        self._check_goes_on("delete the namespace")
         await self._whole(self._delete(name), name=f"deletion of namespace {name}")
 
     async def restore(self, name: str, source: str) -> None:
@@ -185,9 +190,11 @@ class ServedNamespaces:
     async def go_by(self, said: SaidNamespaces) -> list[SettingOutcome]:
         """What the sources of settings say of namespaces now: what may change while they are served, changes.
 
-        A namespace that is new is made. Nothing is removed, as by a start. BadSetting when what is said cannot be.
+        A namespace that is new is made. Nothing is removed, as by a start. BadSetting when what is said cannot be;
+        ServiceError SERVER_BUSY when the service stops.
         """
         async with self._turn:
+            self._check_goes_on("have it read its settings")
             known = [gateway.namespace.description for gateway in self._process.gateways]
             wanted = namespaces_at_start(said, known).namespaces
             check_development_key(self._settings, [each.key for each in wanted])
@@ -296,6 +303,11 @@ class ServedNamespaces:
             throughput_units=units or None,
             maximum_throughput_units=maximum or None,
         )
+
+    def _check_goes_on(self, what: str) -> None:
+        """ServiceError behind the stop: nobody would end what begins then before the catalogs are closed."""
+        if self._is_stopping:
+            raise ServiceError(SERVER_BUSY, f"The service stops: {what} when it runs again.")
 
     def _check_place(self, name: str) -> None:
         """ServiceError where the service has the name already, or takes no more namespaces."""

@@ -34,6 +34,7 @@ from hubweir.errors import (
     NOT_ALLOWED,
     NOT_FOUND,
     RESOURCE_LIMIT,
+    SERVER_BUSY,
     STORE_OFFLINE,
     UNAUTHORIZED,
     Condition,
@@ -326,6 +327,33 @@ def stop_now(running: RunningNamespace) -> None:
     management = running.parts.process.namespaces
     assert isinstance(management, served_namespaces.ServedNamespaces)
     running.run(management.stop())
+
+
+def test_behind_a_stop_nothing_is_made_deleted_or_changed_and_the_refusal_says_why(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running_namespace(data=str(data), further_namespace=("second",)) as running:
+        served = running.parts.served_namespaces
+        said = said_namespaces(replace(running.parts.settings, further_namespace=("second", "third")))
+        before = served.namespaces, served.version, logs_in(data / "catalog")
+
+        async def behind_the_stop() -> None:
+            await served._turn.acquire()  # whoever waits for a turn has begun before the stop, and goes on behind it
+            waits = asyncio.ensure_future(served.go_by(said))
+            await asyncio.sleep(0)
+            await served.stop()
+            served._turn.release()
+            for asked, what in (
+                (waits, "have it read its settings"),
+                (served.go_by(said), "have it read its settings"),
+                (served.create(NewNamespace(name="fresh")), "create the namespace"),
+                (served.delete("second"), "delete the namespace"),
+            ):
+                with pytest.raises(ServiceError, match=f"The service stops: {what} when it runs again") as caught:
+                    await asked
+                assert caught.value.condition is SERVER_BUSY
+
+        running.run(behind_the_stop())
+        assert (served.namespaces, served.version, logs_in(data / "catalog")) == before
 
 
 def test_a_namespace_that_cannot_be_described_is_not_there_and_its_catalog_serves_the_next_one(
