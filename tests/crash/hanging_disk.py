@@ -1,4 +1,5 @@
-"""`hubweir` on a disk that hangs: while the file HANGS_WHILE is there, no sync of a file whose path has HANGS_AT ends.
+"""`hubweir` on a disk that hangs: while the file HANGS_WHILE is there, no sync of a file whose path has HANGS_AT ends,
+nor, with READS_HANG, a read.
 
 The supervisor of several processes runs this file, and starts it again, with a number, for each of them. With PATIENT
 those wait for ever, and the supervisor for them.
@@ -16,7 +17,7 @@ from hubweir.messaging_store.disk.files import SystemFile
 from hubweir.service import bounded_stop, broker_process, process_end, supervisor
 
 WAIT_S = 6.0  # in the place of DISK_WAIT_S, for which nobody has time here
-sync, write_and_sync = SystemFile.sync, SystemFile.write_and_sync
+sync, write_and_sync, read = SystemFile.sync, SystemFile.write_and_sync, SystemFile.read
 
 
 def hangs(file: SystemFile) -> None:
@@ -34,6 +35,13 @@ def slow_write_and_sync(self: SystemFile, position: int, buffers: Sequence[Buffe
     write_and_sync(self, position, buffers)
 
 
+def slow_read(self: SystemFile, position: int, size: int) -> bytes:
+    if "READS_HANG" in os.environ:
+        hangs(self)
+    return read(self, position, size)
+
+
+SystemFile.read = slow_read  # type: ignore[method-assign]
 SystemFile.sync = slow_sync  # type: ignore[method-assign]
 SystemFile.write_and_sync = slow_write_and_sync  # type: ignore[method-assign]
 bounded_stop.DISK_WAIT_S = WAIT_S

@@ -8,7 +8,7 @@ A start: the data folder with its lock and format → catalogs → certificate �
 broker processes → gateways, which have every log opened → keeper.sock → each process takes clients. It is ready when
 all of them do, and follow it. A stop: every process lets its clients go → then each ends, with the idle marks of its
 logs → the catalogs → the lock. A broker process that ends is started again; its logs are opened before it takes
-clients.
+clients, but for those that take long.
 
 When it dies, broker processes serve on, and changes of catalogs wait. The next one takes the lock, keeps those
 processes that answer and were started with the same settings, and ends the others before it starts any. It is ready
@@ -22,7 +22,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -38,6 +38,7 @@ from hubweir.config.token_issuer import token_issuer
 from hubweir.drivers.listening_socket import hold_address
 from hubweir.drivers.tasks import Tasks
 from hubweir.drivers.watched_process import WatchedProcess
+from hubweir.errors import ServiceError
 from hubweir.gateway.brokers import Brokers
 from hubweir.gateway.catalog_keeper import CatalogKeeper
 from hubweir.gateway.keeper.server import KeeperServer
@@ -45,9 +46,9 @@ from hubweir.gateway.namespace_units import NamespaceUnits
 from hubweir.namespace.entity import EntityDescription
 from hubweir.service.bounded_stop import EXIT_LEFT, StopLimit
 from hubweir.service.certificate import ReadCertificate, ServiceCertificate
-from hubweir.service.completions import answer
-from hubweir.service.data_folder import store_count
+from hubweir.service.data_folder import store_count, store_folder
 from hubweir.service.found_process import Found, Left, end_found, find_left, newest_orders
+from hubweir.service.gateway_start import OPENING_WAIT_S
 from hubweir.service.namespace_door import NamespaceDoor
 from hubweir.service.opened_stores import OpenedStores
 from hubweir.service.parts import Parts
@@ -263,16 +264,40 @@ class Supervisor(Parts):
     # What happens to processes
 
     async def _open_logs(self, stores: Sequence[int]) -> None:
-        """Have all logs opened that lie in these stores, and tell their brokers what those before were told."""
+        """Have all logs opened that lie in these stores. Comes back when they are, or after OPENING_WAIT_S.
+
+        Then all else is served. Those that are not open yet are opened all the same; an alarm stands for each of them.
+        """
         await self._is_open.wait()
-        began = self._opened.opening(store for store in stores if self.process.brokers.of_store(store).is_up)
-        for gateway in tuple(self.process.gateways):  # one may go meanwhile
-            assert isinstance(gateway.keeper, CatalogKeeper) and isinstance(gateway.units, NamespaceUnits)
-            for problem in await answer(partial(gateway.keeper.open_stores, stores)):
+        are_open = asyncio.Event()
+        self._begin_opening(stores, are_open.set)
+        try:
+            async with asyncio.timeout(OPENING_WAIT_S):
+                await are_open.wait()
+        except TimeoutError:
+            index, names = stores[0] % self.settings.brokers, ", ".join(map(store_folder, stores))
+            logger.warning("broker process %d: logs in %s are still being opened; all else is served", index, names)
+
+    def _begin_opening(self, stores: Sequence[int], on_open: Callable[[], None]) -> None:
+        """Have the brokers open the logs, and tell them what those before were told."""
+        brokers, gateways = self.process.brokers, tuple(self.process.gateways)
+        began = self._opened.opening(store for store in stores if brokers.of_store(store).is_up)
+        left = len(gateways)
+
+        def opened(problems: Sequence[ServiceError]) -> None:
+            nonlocal left
+            left -= 1
+            for problem in problems:
                 logger.error("not served yet: %s", problem.text)
+            if not left:
+                self._opened.opened(began)
+                on_open()
+
+        for gateway in gateways:
+            assert isinstance(gateway.keeper, CatalogKeeper) and isinstance(gateway.units, NamespaceUnits)
             for store in stores:
-                gateway.units.broker_came(self.process.brokers.of_store(store))
-        self._opened.opened(began)
+                gateway.units.broker_came(brokers.of_store(store))
+            gateway.keeper.open_stores(stores, opened)
 
     def _named_stores(self) -> frozenset[int]:
         """The stores in which catalogs name logs, now."""
