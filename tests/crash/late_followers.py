@@ -1,6 +1,6 @@
 """`hubweir serve --brokers` whose processes follow their first keeper at once, and a later one LATE_S seconds after it
-came, or "never"; the process of the index FOLLOWS_NOBODY does not even follow the first. The supervisor runs this file,
-and starts it again, with a number, for each broker process.
+came, or "never"; the process of the index FOLLOWS_NOBODY does not even follow the first, and is lost after
+UNSERVED_BEATS. The supervisor runs this file, and starts it again, with a number, for each broker process.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def late(self: KeeperClient) -> None:
         self._env.machine.call_later(round(float(LATE_S) * 1_000), lambda: came(self))
 
 
-if FOLLOWS_NOBODY:
-    heartbeat.UNSERVED_BEATS = 6  # nobody has a minute here
+heartbeat.UNSERVED_BEATS = int(os.environ.get("UNSERVED_BEATS", heartbeat.UNSERVED_BEATS))
 KeeperClient.came = late  # type: ignore[method-assign]
 if len(sys.argv) > 1 and sys.argv[1].isdecimal():
     broker_process.main()

@@ -106,7 +106,7 @@ def test_a_start_ends_when_a_process_that_it_started_never_follows_and_its_line_
     server = ServerProcess(
         data,
         arguments=["--brokers", str(BROKERS)],
-        environment={"PYTHONPATH": SOURCE, "LATE_S": "2", "FOLLOWS_NOBODY": "1"},
+        environment={"PYTHONPATH": SOURCE, "LATE_S": "2", "FOLLOWS_NOBODY": "1", "UNSERVED_BEATS": "6"},
         program=(LATE_FOLLOWERS,),
     )
     server.begin()

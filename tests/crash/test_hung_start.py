@@ -1,4 +1,4 @@
-"""A start while a disk hangs: what does not lie on that disk is served.
+"""A start while a disk hangs: what does not lie on that disk is served. A stop during a start that hangs.
 
 The service runs as its users run it, but that some files are never read and synced to the end (hanging_disk.py).
 """
@@ -6,13 +6,17 @@ The service runs as its users run it, but that some files are never read and syn
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
+from hubweir.messaging_store.disk.files import SystemFiles
 from hubweir.service.bounded_stop import EXIT_LEFT
+from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
-from tests.crash.several_processes import LINUX_ALONE
+from tests.crash.several_processes import LINUX_ALONE, until
+from tests.crash.test_broker_kill import LATE_FOLLOWERS
 from tests.crash.test_hung_stop import PARTITIONS, PROGRAM, SOURCE, STORES, Hub
 
 # Which the start never reaches when it waits for the disk.
@@ -50,3 +54,69 @@ def test_a_start_goes_on_without_the_logs_of_a_disk_that_hangs(tmp_path: Path, b
         if brokers > 1:
             assert "broker process 1: logs in store-1 are still being opened" in server.output
         assert server.stop() == EXIT_LEFT, server.output
+
+
+@LINUX_ALONE
+def test_a_stop_during_a_start_that_waits_for_a_process_is_taken_at_once(tmp_path: Path) -> None:
+    """The process never follows the keeper, and would be waited for a minute."""
+    data = tmp_path / "data"
+    server = ServerProcess(
+        data,
+        arguments=["--brokers", "3"],
+        environment={"PYTHONPATH": f"{SOURCE}/src", "LATE_S": "2", "FOLLOWS_NOBODY": "1"},
+        program=[LATE_FOLLOWERS],
+    )
+    server.begin()
+    try:
+        until(lambda: len(broker_pids(data)) == 3, READY_S)
+        assert server.stop(seconds=20) == 0, server.output
+        assert " stopping: " in server.output and " stopped: " in server.output
+        assert "hubweir is ready" not in server.output and broker_pids(data) == {}
+        SystemFiles(data).lock_folder("store-1").release()
+    finally:
+        server.kill9()
+
+
+def test_a_stop_during_a_start_that_waits_for_a_disk_ends_in_the_time_of_any_stop(tmp_path: Path) -> None:
+    """A Config.json is made only when every log has been tried: so the start waits for the disk."""
+    hangs, config = tmp_path / "hangs", tmp_path / "Config.json"
+    config.write_text(
+        json.dumps(
+            {
+                "UserConfig": {
+                    "NamespaceConfig": [
+                        {
+                            "Type": "EventHub",
+                            "Name": "ns",
+                            "Entities": [{"Name": "hub", "PartitionCount": PARTITIONS, "ConsumerGroups": []}],
+                        }
+                    ],
+                    "LoggingConfig": {"Type": "File"},
+                }
+            }
+        )
+    )
+    server = ServerProcess(
+        tmp_path / "data",
+        arguments=["--stores", str(STORES), "--stop-grace-ms", "1000", "--emulator-config", str(config)],
+        environment={
+            "PYTHONPATH": f"{SOURCE}/src:{SOURCE}",
+            "HANGS_AT": "/store-1/logs/",
+            "HANGS_WHILE": str(hangs),
+            "READS_HANG": "1",
+        },
+        program=[PROGRAM],
+    )
+    hub = Hub(server)
+    with server:
+        hub.send(1, [b"first"])
+        assert hub.accepted[1], server.output
+        server.kill9()
+        hangs.touch()
+        said = len(server.output)
+        server.begin()
+        until(lambda: "partition-not-open" in server.output[said:], READY_S)
+        assert server.stop() == EXIT_LEFT, server.output
+        told = server.output[said:]
+        assert "stop-left: the stop is not over" in told and "it waits for: messaging store store-1" in told
+        assert " stopping: " in told and " stopped: " not in told and "start-failed" not in told

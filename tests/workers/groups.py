@@ -65,6 +65,7 @@ SECONDS = {
     "tests/crash/test_message_kill.py": 50,
     "src/hubweir/broker/tests/test_retention_sweep.py": 40,
     "tests/capture/test_blob_capture.py": 40,
+    "tests/crash/test_hung_start.py": 40,
     "tests/crash/test_stalled_broker_clients.py": 40,
     "src/hubweir/cli/tests/test_store_move_kinds.py": 35,
     "src/hubweir/service/tests/test_running_restores.py": 35,

@@ -25,6 +25,7 @@ from hubweir.service.parts import Parts
 from hubweir.service.running_settings import RunningSettings
 from hubweir.service.service import Service
 from hubweir.service.service_life import ServiceLife
+from hubweir.service.stop_signal import StopSignal
 
 logger = logging.getLogger(__name__)
 
@@ -59,14 +60,15 @@ async def _serve(
     limit: StopLimit,
 ) -> int:
     """The exit code. given: reads the settings anew, from where they came."""
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    loop = asyncio.get_running_loop()
     output.follow(loop)
     life = ServiceLife(settings)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop = StopSignal((signal.SIGTERM, signal.SIGINT), limit, life.stopping)
     # A terminal that goes away sends it too, and must not take the service with it: ignored until there is a service.
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
-    service = await _started(settings, said, limit)
+    service = await stop.started(_started(settings, said, limit))
+    if service is None:
+        return _stopped(life, limit)
     again = RunningSettings(service, given)
     loop.add_signal_handler(signal.SIGHUP, again.read)
     life.ready(service.addresses)
@@ -78,11 +80,15 @@ async def _serve(
     await stop.wait()
     limit.begin(service)
     await again.stop()
-    life.stopping()
     await service.stop()
-    if service.exit_code == 0:
+    return _stopped(life, limit)
+
+
+def _stopped(life: ServiceLife, limit: StopLimit) -> int:
+    """Say so, where no disk was left. The exit code."""
+    if limit.exit_code == 0:
         life.stopped()
-    return service.exit_code
+    return limit.exit_code
 
 
 async def _started(settings: Settings, said: SaidNamespaces, limit: StopLimit) -> Parts:

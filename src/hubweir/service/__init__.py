@@ -7,12 +7,12 @@ catalogs are stored_namespaces.py; gateway_start.py starts one namespace, with w
 desired_entities.py, and desired_messaging.py for queues and topics. Namespaces that come and go while it runs are
 served_namespaces.py, and namespace_removal.py ends those that were deleted; running_restores.py brings one of a
 backup.py in, with its captured_files.py, by the steps of copied_logs.py. A SIGHUP is running_settings.py, and what of
-it a namespace takes taken_settings.py. part_settings.py says what the settings mean to each part. completions.py
-waits for what answers through a callback, and bounded_stop.py has no stop take for ever, nor that of a start which
-fails, whole_start.py. Peers come in by listeners.py,
-see certificate.py, and paste client_string.py; people find a portal_on_demand.py. What a scrape of /metrics asks is
-scrape.py; spans go to a collector by trace_export.py. The log is printed by log_output.py, at most so much of a kind as
-line_limit.py lets through; service_life.py says its first and its last line.
+it a namespace takes taken_settings.py; SIGTERM is stop_signal.py. part_settings.py says what the settings mean to each
+part. completions.py waits for what answers through a callback, and bounded_stop.py has no stop take for ever, nor that
+of a start which fails, whole_start.py. Peers come in by listeners.py, see certificate.py, and paste client_string.py;
+people find a portal_on_demand.py. What a scrape of /metrics asks is scrape.py; spans go to a collector by
+trace_export.py. The log is printed by log_output.py, at most so much of a kind as line_limit.py lets through;
+service_life.py says its first and its last line.
 
 Other, short-lived processes on a data folder are log_renewal.py, which makes one lost log anew, log_move.py, which
 moves one log to another store, and namespace_restore.py, which brings a namespace of a backup in; both have the folder

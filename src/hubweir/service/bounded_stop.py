@@ -83,11 +83,15 @@ class StoppingProcess:
 
 
 class StopLimit:
-    """A context manager around the life of a process, its loop's end included; `begin` when it stops."""
+    """A context manager around the life of a process, its loop's end included; `begin` when it stops.
+
+    has_begun: it did.
+    """
 
     def __init__(self, end_process: Callable[[int], object] = os._exit) -> None:
         self._end_process = end_process
         self._is_over = threading.Event()
+        self._stopping: StoppingProcess | None = None
 
     def __enter__(self) -> StopLimit:
         return self
@@ -99,7 +103,17 @@ class StopLimit:
 
     def begin(self, stopping: StoppingProcess, *, failed: BaseException | None = None) -> None:
         """From now on it has its stop_limit_s. failed: what ended its start; who waits for the stop would say so."""
+        self._stopping = stopping
         threading.Thread(target=self._watch, args=(stopping, failed), name="hubweir-stop", daemon=True).start()
+
+    @property
+    def has_begun(self) -> bool:
+        return self._stopping is not None
+
+    @property
+    def exit_code(self) -> int:
+        """Of the process, once that has stopped for which this began."""
+        return 0 if self._stopping is None else self._stopping.exit_code
 
     def _watch(self, stopping: StoppingProcess, failed: BaseException | None) -> None:
         limit_s = stopping.stop_limit_s

@@ -48,6 +48,7 @@ from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.service.scrape import scrape_all
 from hubweir.service.served_store import ServedStore
 from hubweir.service.served_stores import ServedStores
+from hubweir.service.stop_signal import StopSignal
 from hubweir.service.told_alarms import hear_alarms, standing_alarms
 from hubweir.service.whole_start import whole_start
 
@@ -278,12 +279,13 @@ def _about(store_index: int) -> str:
 
 
 async def _run(start: ProcessStart, output: LogOutput, limit: StopLimit) -> None:
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    loop, stop = asyncio.get_running_loop(), StopSignal((signal.SIGTERM,), limit)
     output.follow(loop)
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_signal_handler(signal.SIGINT, lambda: None)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
-    process = await BrokerProcess.start(start, limit)
+    process = await stop.started(BrokerProcess.start(start, limit))
+    if process is None:
+        return
     loop.add_signal_handler(signal.SIGHUP, process.read_certificate)
     await stop.wait()
     limit.begin(process)

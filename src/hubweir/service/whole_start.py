@@ -1,7 +1,10 @@
-"""A start is whole, or nothing stays open: one that fails stops what it had started, in the time that any stop has."""
+"""A start is whole, or nothing stays open: one that fails, or is given up (stop_signal.py), stops what it had started,
+in the time that any stop has.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -22,7 +25,7 @@ async def whole_start(parts: Parts, limit: StopLimit | None) -> AsyncIterator[No
     except BaseException as error:
         reason = unusable(parts.settings.data, error) if isinstance(error, OSError) else error
         if limit is not None:
-            limit.begin(parts, failed=reason)
+            limit.begin(parts, failed=None if isinstance(error, asyncio.CancelledError) else reason)
         await parts.stop()
         if reason is error:
             raise

@@ -1,0 +1,125 @@
+"""stop_signal.py: what a signal does to a start, and to what runs. The signals are real ones."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from hubweir.errors import HubweirError
+from hubweir.service.bounded_stop import StopLimit, StoppingProcess
+from hubweir.service.stop_signal import StopSignal
+from hubweir.testing.event_loops import run_on
+
+NUMBERS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Part(StoppingProcess):
+    """What starts, and how it stops, note what happens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+        self.goes_on = asyncio.Event()
+        self.has_stopped = asyncio.Event()
+
+    @asynccontextmanager
+    async def whole(self, limit: StopLimit) -> AsyncIterator[None]:
+        """As whole_start.py; the test says when it has stopped."""
+        try:
+            yield
+        except BaseException as error:
+            limit.begin(self)
+            self.seen.append(type(error).__name__)
+            await self.has_stopped.wait()
+            self.seen.append("stopped")
+            raise
+
+    async def start(self, limit: StopLimit, problem: Exception | None = None) -> str:
+        async with self.whole(limit):
+            await self.goes_on.wait()
+            if problem is not None:
+                raise problem
+        return "started"
+
+
+async def turns() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+
+
+async def send(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+    await turns()
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_start_is_given_up_and_what_it_had_started_stops_though_another_signal_comes(number: signal.Signals) -> None:
+    async def scenario() -> None:
+        told: list[str] = []
+        with StopLimit() as limit:
+            stop, part = StopSignal(NUMBERS, limit, lambda: told.append("told")), Part()
+            starting = asyncio.ensure_future(stop.started(part.start(limit)))
+            await asyncio.sleep(0)
+            assert not limit.has_begun
+            await send(number)
+            assert (limit.has_begun, part.seen, told) == (True, ["CancelledError"], ["told"])
+            await send(number)
+            part.has_stopped.set()
+            assert await starting is None
+            assert (part.seen, told) == (["CancelledError", "stopped"], ["told"])
+            assert starting.cancelling() == 0
+            await stop.wait()
+
+    run_on("asyncio", scenario())
+
+
+def test_what_has_started_is_told_to_stop_and_waits_for_nothing_else() -> None:
+    async def scenario() -> None:
+        with StopLimit() as limit:
+            stop, part = StopSignal(NUMBERS, limit), Part()
+            part.goes_on.set()
+            assert await stop.started(part.start(limit)) == "started"
+            waits = asyncio.ensure_future(stop.wait())
+            await turns()
+            assert not waits.done()
+            await send(signal.SIGTERM)
+            await waits
+            assert part.seen == [] and not limit.has_begun
+
+    run_on("asyncio", scenario())
+
+
+def test_a_signal_while_a_start_that_failed_stops_hides_no_failure() -> None:
+    async def scenario() -> None:
+        with StopLimit() as limit:
+            stop, part = StopSignal(NUMBERS, limit), Part()
+            starting = asyncio.ensure_future(stop.started(part.start(limit, HubweirError("no room"))))
+            part.goes_on.set()
+            await turns()
+            assert part.seen == ["HubweirError"]
+            await send(signal.SIGTERM)
+            part.has_stopped.set()
+            with pytest.raises(HubweirError, match="no room"):
+                await starting
+            assert part.seen == ["HubweirError", "stopped"]
+
+    run_on("asyncio", scenario())
+
+
+def test_who_cancels_a_start_without_a_signal_is_heard() -> None:
+    async def scenario() -> None:
+        with StopLimit() as limit:
+            stop, part = StopSignal(NUMBERS, limit), Part()
+            starting = asyncio.ensure_future(stop.started(part.start(limit)))
+            await asyncio.sleep(0)
+            part.has_stopped.set()
+            starting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await starting
+
+    run_on("asyncio", scenario())
