@@ -48,12 +48,12 @@ def of_subscription(command: Command) -> Command:
 
 
 def takes_filter(command: Command) -> Command:
-    """Give a command the options of a filter and an action; it gets one `inside`, the XML of both."""
+    """Give a command the options of a filter and an action; it gets `chosen` and `action`, the XML of each, or ""."""
 
     def with_filter(sql: str | None, action: str | None, properties: tuple[str, ...], **rest: object) -> None:
         texts = {name: rest.pop(name) for name in CORRELATION}
         correlation = {name: str(text) for name, text in texts.items() if text is not None}
-        command(inside=_inside(sql, action, properties, correlation), **rest)
+        command(chosen=_filter(sql, properties, correlation), action=_action(action), **rest)
 
     with_filter.__name__, with_filter.__doc__ = command.__name__, command.__doc__
     with_filter.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]  # click's
@@ -79,9 +79,11 @@ def rule() -> None:
 @of_subscription
 @takes_filter
 @takes_target
-def create(target: NamespaceAccess, name: str, parent: str, inside: str) -> None:
+def create(target: NamespaceAccess, name: str, parent: str, chosen: str, action: str) -> None:
     """Create a rule: an SQL filter or a correlation filter, and perhaps an action."""
-    made = target.administration().create(KIND, f"{parent}/Rules/{name}", {}, inside)
+    if not chosen:
+        raise click.UsageError("give --filter-sql-expression, or options of a correlation filter")
+    made = target.administration().create(KIND, f"{parent}/Rules/{name}", {}, chosen + action)
     click.echo(f"created rule {made.name}: {part_text(made.filter)}")
 
 
@@ -113,9 +115,14 @@ def show(target: NamespaceAccess, name: str, parent: str, as_json: bool) -> None
 @of_subscription
 @takes_filter
 @takes_target
-def update(target: NamespaceAccess, name: str, parent: str, inside: str) -> None:
-    """Replace a rule's filter and action, both."""
-    changed = target.administration().replace(KIND, f"{parent}/Rules/{name}", {}, inside)
+def update(target: NamespaceAccess, name: str, parent: str, chosen: str, action: str) -> None:
+    """Replace a rule's filter, its action, or both; what is not given stays.
+
+    Options of a correlation filter say all of the new filter. An empty --action-sql-expression takes the action away.
+    """
+    if not chosen + action:
+        raise click.UsageError("nothing to change: give options of a filter, or --action-sql-expression")
+    changed = target.administration().update(KIND, f"{parent}/Rules/{name}", {}, chosen + action)
     click.echo(f"changed rule {changed.name}: {part_text(changed.filter)}")
 
 
@@ -131,23 +138,30 @@ def delete(target: NamespaceAccess, name: str, parent: str, yes: bool) -> None:
     click.echo(f"deleted rule {name}")
 
 
-def _inside(sql: str | None, action: str | None, properties: tuple[str, ...], correlation: dict[str, str]) -> str:
-    """The XML of a filter and an action. UsageError when there is no filter, or one of each sort."""
-    if (sql is None) is not bool(correlation or properties):
-        raise click.UsageError("give --filter-sql-expression, or options of a correlation filter")
+def _filter(sql: str | None, properties: tuple[str, ...], correlation: dict[str, str]) -> str:
+    """The XML of a filter; "" where none is given. UsageError for one of each sort."""
+    if sql is not None and (correlation or properties):
+        raise click.UsageError("give --filter-sql-expression, or options of a correlation filter, not both")
     if sql is not None:
-        chosen = f'<Filter i:type="SqlFilter"><SqlExpression>{escape(sql)}</SqlExpression></Filter>'
-    else:
-        texts = "".join(
-            f"<{element}>{escape(correlation[name])}</{element}>"
-            for name, element in CORRELATION.items()
-            if name in correlation
-        )
-        pairs = "".join(_pair(text) for text in properties)
-        chosen = f'<Filter i:type="CorrelationFilter">{texts}<Properties>{pairs}</Properties></Filter>'
-    if action is None:
-        return chosen
-    return f'{chosen}<Action i:type="SqlRuleAction"><SqlExpression>{escape(action)}</SqlExpression></Action>'
+        return f'<Filter i:type="SqlFilter"><SqlExpression>{escape(sql)}</SqlExpression></Filter>'
+    if not (correlation or properties):
+        return ""
+    texts = "".join(
+        f"<{element}>{escape(correlation[name])}</{element}>"
+        for name, element in CORRELATION.items()
+        if name in correlation
+    )
+    pairs = "".join(_pair(text) for text in properties)
+    return f'<Filter i:type="CorrelationFilter">{texts}<Properties>{pairs}</Properties></Filter>'
+
+
+def _action(sql: str | None) -> str:
+    """The XML of an action, which an empty text takes away; "" where none is given."""
+    if sql is None:
+        return ""
+    if not sql:
+        return '<Action i:type="EmptyRuleAction"/>'
+    return f'<Action i:type="SqlRuleAction"><SqlExpression>{escape(sql)}</SqlExpression></Action>'
 
 
 def _pair(text: str) -> str:

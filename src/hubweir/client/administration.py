@@ -131,12 +131,13 @@ class Administration:
         """Make an entity; ENTITY_EXISTS. members: elements of its description, and their texts. inside: XML behind."""
         return entity_of(self._call("PUT", path, entry_document(kind, members, inside)))
 
-    def update(self, kind: EntityType, path: str, changes: Mapping[str, str]) -> EntityInfo:
+    def update(self, kind: EntityType, path: str, changes: Mapping[str, str], inside: str = "") -> EntityInfo:
         """Change what an entity is given; the rest stays, with what others change at the same time. NOT_FOUND.
 
-        changes: elements of its description, and their texts; an empty one is the default.
+        changes: elements of its description, and their texts; an empty one is the default. inside: XML behind: of a
+        rule, another filter or action.
         """
-        return entity_of(self._call("PATCH", path, entry_document(kind, changes, "")))
+        return entity_of(self._call("PATCH", path, entry_document(kind, changes, inside)))
 
     def replace(self, kind: EntityType, path: str, members: Mapping[str, str], inside: str = "") -> EntityInfo:
         """Replace an entity's description as a whole; NOT_FOUND."""

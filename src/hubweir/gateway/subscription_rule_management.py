@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hubweir.gateway.keeper.keeper import Keeper
 from hubweir.namespace.catalog_writer import OnRemoved, OnSubscriptionRule
-from hubweir.namespace.subscription_rule import SubscriptionRuleDescription, check_subscription_rule
+from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription, check_subscription_rule
 from hubweir.topic.rule import read_rule
 
 
@@ -24,6 +24,12 @@ class SubscriptionRuleManagement:
     def replace(self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule) -> None:
         """A rule in the place of the one of its name. Raises ServiceError for one that means nothing."""
         self._keeper.put_subscription_rule(subscription, check_rule(rule), on_done, replaces=True)
+
+    def change(
+        self, subscription: str, rule: SubscriptionRuleDescription, keeps: KeptPart, on_done: OnSubscriptionRule
+    ) -> None:
+        """As `replace`, but that one part stays as it is when the other is replaced."""
+        self._keeper.put_subscription_rule(subscription, check_rule(rule), on_done, replaces=True, keeps=keeps)
 
     def delete(self, subscription: str, name: str, on_done: OnRemoved) -> None:
         """A rule less."""

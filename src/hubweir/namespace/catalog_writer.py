@@ -25,7 +25,7 @@ from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
-from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
+from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
 
 T = TypeVar("T")
@@ -116,11 +116,20 @@ class CatalogWriter:
         )
 
     def put_rule(
-        self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule, *, replaces: bool
+        self,
+        subscription: str,
+        rule: SubscriptionRuleDescription,
+        on_done: OnSubscriptionRule,
+        *,
+        replaces: bool,
+        keeps: KeptPart = KeptPart.NOTHING,
     ) -> None:
-        """Make a rule of a subscription, by its path, or replace the one of its name. on_done: as it is then."""
+        """Make a rule of a subscription, by its path, or replace the one of its name, but for what it keeps.
+
+        on_done: as it is then.
+        """
         self._submit(
-            lambda: self._changes.put_rule(subscription, rule, replaces=replaces),
+            lambda: self._changes.put_rule(subscription, rule, replaces=replaces, keeps=keeps),
             lambda: self.namespace.subscription_rule(subscription, rule.name),
             on_done,
         )

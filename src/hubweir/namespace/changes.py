@@ -35,7 +35,7 @@ from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import Rules
 from hubweir.namespace.subscription_description import SubscriptionDescription
-from hubweir.namespace.subscription_rule import SubscriptionRuleDescription, check_subscription_rule
+from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription, check_subscription_rule
 from hubweir.namespace.tiers import Profile
 
 K = TypeVar("K", bound=EntityDescription)
@@ -135,10 +135,13 @@ class Changes:
             raise ServiceError(ARGUMENT_ERROR, text)
         return MoveLog(entity.entity_id, log_id, store_index)
 
-    def put_rule(self, subscription: str, rule: SubscriptionRuleDescription, *, replaces: bool) -> PutRule:
+    def put_rule(
+        self, subscription: str, rule: SubscriptionRuleDescription, *, replaces: bool, keeps: KeptPart
+    ) -> PutRule:
         """A rule of a subscription that is served: a new one, or one in the place of that of its name.
 
-        ENTITY_EXISTS, NOT_FOUND, or RESOURCE_LIMIT for a topic that has too many of this sort.
+        keeps: what that had, and the new one has, too. ENTITY_EXISTS, NOT_FOUND, or RESOURCE_LIMIT for a topic that has
+        too many of this sort.
         """
         entity = self.served(subscription, SubscriptionDescription)
         check_subscription_rule(rule)
@@ -146,14 +149,15 @@ class Changes:
         if replaces:
             if known is None:
                 raise self.context().not_found(f"{entity.name}/Rules/{rule.name}")
-            made = replace_fields(rule, name=known.name, created_at_ms=known.created_at_ms)
+            kept = {} if keeps is KeptPart.NOTHING else {keeps.value: getattr(known, keeps.value)}
+            made = replace_fields(rule, name=known.name, created_at_ms=known.created_at_ms, **kept)
         else:
             if known is not None:
                 text = f"{entity.description.title} has the rule '{known.name}' already."
                 raise ServiceError(ENTITY_EXISTS, text)
             made = replace_fields(rule, created_at_ms=self._env.now_ms())
-        if known is None or known.is_correlation != rule.is_correlation:
-            self._check_rule_counts(entity.description.parent, rule)
+        if known is None or known.is_correlation != made.is_correlation:
+            self._check_rule_counts(entity.description.parent, made)
         return PutRule(entity.entity_id, made)
 
     def remove_rule(self, subscription: str, name: str) -> RemoveRule:

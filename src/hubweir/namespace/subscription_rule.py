@@ -95,6 +95,14 @@ class SubscriptionRuleDescription:
         return isinstance(self.filter, CorrelationFilterDescription)
 
 
+class KeptPart(Enum):
+    """What stays as it is of a rule that is replaced. The value travels between processes."""
+
+    NOTHING = ""
+    FILTER = "filter"
+    ACTION = "action"
+
+
 def check_subscription_rule(rule: SubscriptionRuleDescription) -> SubscriptionRuleDescription:
     """The rule, when its name is legal and nothing in it is too long. Raises ServiceError ARGUMENT_OUT_OF_RANGE.
 

@@ -106,11 +106,15 @@ class RuleAsKept(Answer, frozen=True):
 
 @command(198, RuleAsKept)
 class PutCatalogRule(KeeperCommand, frozen=True):
-    """Make a rule of a subscription, by its path, or replace the one of its name."""
+    """Make a rule of a subscription, by its path, or replace the one of its name.
+
+    keeps: what stays of that, a value of KeptPart.
+    """
 
     subscription: str
     rule: bytes
     replaces: bool
+    keeps: str = ""
 
 
 @command(199, Done)

@@ -52,13 +52,35 @@ def test_rules_of_both_sorts(news: Typed) -> None:
     assert listed[1]["Filter"]["SqlExpression"] == "color = 'blue' AND n < 3"
     assert listed[1]["Action"] == {"SqlExpression": "SET seen = 'yes'"} and "Action" not in listed[2]
     assert listed[2]["Filter"]["Values"] == {"a": "b=c", "d": ""}
-    changed = news("rule", "update", "blue", *OF, "--filter-sql-expression", "1=1")
-    assert changed.output == "changed rule blue: 1=1\n"
-    assert "Action" not in json.loads(news("rule", "show", "blue", *OF, "--json").stdout)
-    assert "1=1" in news("rule", "show", "blue", *OF).output
+    assert "color = 'blue'" in news("rule", "show", "blue", *OF).output
     for name in ("$Default", "blue", "same"):
         assert news("rule", "delete", name, *OF, "--yes").output == f"deleted rule {name}\n"
     assert "gets no message" in news("rule", "list", *OF).output
+
+
+def test_an_update_changes_what_is_given_and_all_else_of_the_rule_stays(news: Typed) -> None:
+    def shown() -> tuple[dict[str, object], object]:
+        rule = json.loads(news("rule", "show", "blue", *OF, "--json").stdout)
+        return rule["Filter"], rule.get("Action", {}).get("SqlExpression")
+
+    news("rule", "create", "blue", *OF, "--filter-sql-expression", "n < 3", "--action-sql-expression", "SET a = 1")
+    changed = news("rule", "update", "blue", *OF, "--filter-sql-expression", "n < 4")
+    assert changed.output == "changed rule blue: n < 4\n"
+    assert (shown()[0]["SqlExpression"], shown()[1]) == ("n < 4", "SET a = 1")
+    assert news("rule", "update", "blue", *OF, "--action-sql-expression", "SET a = 2").exit_code == 0
+    assert (shown()[0]["SqlExpression"], shown()[1]) == ("n < 4", "SET a = 2")
+    news("rule", "update", "blue", *OF, "--label", "x", "--to", "y")
+    news("rule", "update", "blue", *OF, "--label", "z")
+    assert (shown()[0]["Type"], shown()[0]["Label"], "To" in shown()[0], shown()[1]) == (
+        "CorrelationFilter", "z", False, "SET a = 2",
+    )  # fmt: skip
+    news("rule", "update", "blue", *OF, "--action-sql-expression", "")
+    assert (shown()[0]["Label"], shown()[1]) == ("z", None)
+    news("rule", "update", "blue", *OF, "--filter-sql-expression", "1=1", "--action-sql-expression", "SET b = 1")
+    assert (shown()[0]["SqlExpression"], shown()[1]) == ("1=1", "SET b = 1")
+    nothing = news("rule", "update", "blue", *OF)
+    assert nothing.exit_code == 2 and "nothing to change" in nothing.output
+    assert condition_of(news("rule", "update", "none", *OF, "--label", "x")) is NOT_FOUND
 
 
 @pytest.mark.parametrize(

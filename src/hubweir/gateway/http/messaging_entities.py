@@ -57,7 +57,7 @@ from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.secret import Secret
 from hubweir.namespace.subscription_description import SUBSCRIPTIONS, SubscriptionDescription, subscription_path
-from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
+from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription
 from hubweir.namespace.topic_description import TopicDescription
 
 if TYPE_CHECKING:
@@ -213,6 +213,24 @@ async def put_rule(gateway: Gateway, request: Request, match: Match) -> Response
     rules = gateway.subscription_rules
     kept = await answer_of(partial(rules.replace if change else rules.create, subscription, rule))
     return entry(gateway, _rule_entry(request, subscription, kept), 200 if change else 201)
+
+
+async def patch_rule(gateway: Gateway, request: Request, match: Match) -> Response:
+    """Put another filter or action in the place of the one that it has; what the body does not name stays."""
+    is_change(request)
+    element = read_xml(await read_body(gateway, request)).find("RuleDescription")
+    if element is None:
+        raise refused("it holds no RuleDescription")
+    subscription = gateway.namespace.get(_path(match), SubscriptionDescription).name
+    rule = gateway.namespace.subscription_rule(subscription, match.names["rule"])
+    has_filter, has_action = (element.child(name) is not None for name in ("Filter", "Action"))
+    if has_filter or has_action:
+        # An empty element has its default, as it has where it is left out of a whole rule.
+        element.children = [child for child in element.children if child.type or child.children]
+        wanted, rules = read_subscription_rule(element, rule.name), gateway.subscription_rules
+        keeps = KeptPart.ACTION if not has_action else KeptPart.NOTHING if has_filter else KeptPart.FILTER
+        rule = await answer_of(partial(rules.change, subscription, wanted, keeps))
+    return entry(gateway, _rule_entry(request, subscription, rule))
 
 
 async def delete_rule(gateway: Gateway, request: Request, match: Match) -> Response:

@@ -87,6 +87,8 @@ ROUTES = (
     _route("GET", f"{_RULES}/{{rule}}", f"{_RULES}/{{rule}}", _MANAGE, messaging.get_rule, _denied("GetRule")),
     _route("PUT", f"{_RULES}/{{rule}}", f"{_RULES}/{{rule}}", _MANAGE, messaging.put_rule,
            _denied("CreateOrUpdateRule")),
+    _route("PATCH", f"{_RULES}/{{rule}}", f"{_RULES}/{{rule}}", _MANAGE, messaging.patch_rule,
+           _denied("CreateOrUpdateRule")),
     _route("DELETE", f"{_RULES}/{{rule}}", f"{_RULES}/{{rule}}", _MANAGE, messaging.delete_rule,
            _denied("DeleteRule")),
     _route("GET", _RULES, _SUBSCRIPTION, _MANAGE, messaging.list_rules, _denied("EnumerateRules")),

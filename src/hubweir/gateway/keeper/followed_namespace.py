@@ -41,7 +41,7 @@ from hubweir.namespace.changes import EntityChange, RuleChange
 from hubweir.namespace.entity import AnyEntity, EntityDescription
 from hubweir.namespace.followed_catalog import FollowedCatalog
 from hubweir.namespace.namespace import Namespace
-from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
+from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription
 
 A = TypeVar("A", bound=Answer)
 K = TypeVar("K", bound=EntityDescription)
@@ -127,9 +127,16 @@ class FollowedNamespace:
         self._ask(command, Answer, lambda _: self.namespace.rule_level(name), on_done)
 
     def put_subscription_rule(
-        self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule, *, replaces: bool
+        self,
+        subscription: str,
+        rule: SubscriptionRuleDescription,
+        on_done: OnSubscriptionRule,
+        *,
+        replaces: bool,
+        keeps: KeptPart = KeptPart.NOTHING,
     ) -> None:
-        command = PutCatalogRule(self.link.owner, self.name, subscription, encode_subscription_rule(rule), replaces)
+        put = encode_subscription_rule(rule)
+        command = PutCatalogRule(self.link.owner, self.name, subscription, put, replaces, keeps.value)
         self._ask(command, RuleAsKept, lambda kept: decode_subscription_rule(kept.rule), on_done)
 
     def remove_subscription_rule(self, subscription: str, name: str, on_done: OnRemoved) -> None:

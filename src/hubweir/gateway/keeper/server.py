@@ -52,6 +52,7 @@ from hubweir.namespace.change_forms import (
     kind_of,
 )
 from hubweir.namespace.entity import EntityDescription
+from hubweir.namespace.subscription_rule import KeptPart
 
 T = TypeVar("T")
 
@@ -166,6 +167,7 @@ class KeeperServer:
             rule,
             _then(on_answer, lambda kept: RuleAsKept(encode_subscription_rule(kept))),
             replaces=command.replaces,
+            keeps=KeptPart(command.keeps),
         )
 
     def _remove_rule(self, gateway: Gateway, command: RemoveCatalogRule, on_answer: OnAnswer) -> None:

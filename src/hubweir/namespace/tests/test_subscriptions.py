@@ -16,6 +16,7 @@ from hubweir.namespace.subscription_description import SubscriptionDescription
 from hubweir.namespace.subscription_rule import (
     CorrelationFilterDescription,
     FalseFilterDescription,
+    KeptPart,
     NamedValue,
     SqlActionDescription,
     SqlFilterDescription,
@@ -129,6 +130,20 @@ def test_a_rule_that_is_replaced_keeps_its_place_its_spelling_and_its_time(topic
     assert names(topic) == ["$Default", "One", "two"]
 
 
+def test_a_part_that_is_kept_is_the_newest_one_whatever_the_new_rule_says_of_it(topic: Process) -> None:
+    """Two change the same rule: what the first one changed stays, though the other never saw it."""
+    sql, action = SqlFilterDescription("a = 1"), SqlActionDescription("SET b = 1")
+    topic.put_rule(ALL, SubscriptionRuleDescription("r", FalseFilterDescription(), SqlActionDescription("SET c = 1")))
+    first = topic.put_rule(ALL, SubscriptionRuleDescription("r", sql), replaces=True, keeps=KeptPart.ACTION)
+    assert (first.filter, first.action) == (sql, SqlActionDescription("SET c = 1"))
+    other = SubscriptionRuleDescription("R", FalseFilterDescription(), action)
+    second = topic.put_rule(ALL, other, replaces=True, keeps=KeptPart.FILTER)
+    assert second == replace(first, action=action)
+    assert topic.namespace.subscription_rule(ALL, "r") == second
+    third = topic.put_rule(ALL, SubscriptionRuleDescription("r"), replaces=True, keeps=KeptPart.NOTHING)
+    assert (third.filter, third.action) == (SubscriptionRuleDescription().filter, None)
+
+
 def test_a_rule_is_made_once_and_what_is_not_there_is_not_changed(topic: Process) -> None:
     topic.put_rule(ALL, SubscriptionRuleDescription("r"))
     refused(ENTITY_EXISTS, lambda: topic.put_rule(ALL, SubscriptionRuleDescription("R")))
@@ -205,6 +220,8 @@ def test_rules_of_a_topic_have_quotas_by_sort_over_all_its_subscriptions(monkeyp
         lambda: process.put_rule(ALL, SubscriptionRuleDescription("same", SqlFilterDescription("1=1")), replaces=True),
     )
     process.put_rule(ALL, SubscriptionRuleDescription("sql", SqlFilterDescription("a = 2")), replaces=True)
+    action = SubscriptionRuleDescription("same", action=SqlActionDescription("SET a = 1"))
+    process.put_rule(ALL, action, replaces=True, keeps=KeptPart.FILTER)  # whose sort stays what it was
     process.remove_rule(ALL, "$Default")
     process.put_rule(ALL, SubscriptionRuleDescription("again"))
 

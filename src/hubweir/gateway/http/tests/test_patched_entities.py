@@ -1,4 +1,4 @@
-"""PATCH of a queue, a topic or a subscription: what it names is changed, and nothing else."""
+"""PATCH of a queue, a topic, a subscription or a rule: what it names is changed, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hubweir.gateway.http.tests.messaging_forms import ANY, QUEUE, SUBSCRIPTION, TOPIC, content, described, detail, text
+from hubweir.gateway.http.atom import SERVICE_BUS
+from hubweir.gateway.http.tests.messaging_forms import (
+    ANY,
+    INSTANCE,
+    QUEUE,
+    SUBSCRIPTION,
+    TOPIC,
+    content,
+    described,
+    detail,
+    rule,
+    sql_action,
+    sql_filter,
+    text,
+)
 from hubweir.gateway.http.tests.service import Http, token
 from hubweir.namespace.rights import Rights
 
@@ -127,6 +141,43 @@ def test_what_cannot_be_changed_so_is_refused_and_nothing_is(
     assert members(made, "/q") == before
     for tagged, (kind, _) in ENTITIES.items():
         assert made.call("PATCH", tagged, described(kind), If_Match='"tag"').status == 412
+
+
+def told_of_rule(http: Http, path: str) -> tuple[str | None, ...]:
+    """The types and texts of its filter and its action, and when it was made."""
+    found = content(http.call("GET", path).body, "RuleDescription")
+    parts = {child.tag.rpartition("}")[2]: child for child in found}
+    texts = (parts[name].findtext(f"{{{SERVICE_BUS}}}SqlExpression") for name in ("Filter", "Action"))
+    types = (parts[name].get(f"{{{INSTANCE}}}type") for name in ("Filter", "Action"))
+    return *types, *texts, parts["CreatedAt"].text
+
+
+def test_of_a_rule_the_filter_the_action_or_both_are_changed(made: Http) -> None:
+    path = "/t/subscriptions/s/rules/r"
+    assert made.call("PUT", path, rule(sql_filter("a = 1") + sql_action("SET b = 1"))).status == 201
+    made_at = told_of_rule(made, path)[-1]
+    for inside, *told in (
+        (sql_filter("a = 2"), "SqlFilter", "SqlRuleAction", "a = 2", "SET b = 1"),
+        (sql_action("SET b = 2"), "SqlFilter", "SqlRuleAction", "a = 2", "SET b = 2"),
+        ("<Name>other</Name>", "SqlFilter", "SqlRuleAction", "a = 2", "SET b = 2"),
+        ('<Action i:type="EmptyRuleAction"/>', "SqlFilter", "EmptyRuleAction", "a = 2", None),
+        (sql_filter("a = 3") + sql_action("SET b = 3"), "SqlFilter", "SqlRuleAction", "a = 3", "SET b = 3"),
+        ("<Filter/>", "TrueFilter", "SqlRuleAction", "1=1", "SET b = 3"),
+        ("<Action/>", "TrueFilter", "EmptyRuleAction", "1=1", None),
+    ):
+        answer = made.call("PATCH", path, rule(inside), **ANY)
+        assert (answer.status, told_of_rule(made, path)) == (200, (*told, made_at)), inside
+        assert text(answer.body, "SqlExpression") == told[2]
+    before = told_of_rule(made, path)
+    for asked, body, status in (
+        (path, rule(sql_filter("a =")), 400),
+        (path, described(QUEUE), 400),
+        ("/t/subscriptions/s/rules/none", rule(sql_filter("a = 1")), 404),
+        ("/t/subscriptions/none/rules/r", rule(sql_filter("a = 1")), 404),
+    ):
+        assert made.call("PATCH", asked, body).status == status
+    assert made.call("PATCH", path, rule(""), If_Match='"tag"').status == 412
+    assert told_of_rule(made, path) == before
 
 
 def test_it_asks_for_the_right_to_manage(made: Http) -> None:

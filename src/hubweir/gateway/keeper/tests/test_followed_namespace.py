@@ -15,7 +15,15 @@ from hubweir.broker.commands.process import Done
 from hubweir.errors import STORE_OFFLINE, ServiceError
 from hubweir.gateway.amqp.tests.queue_world import ask, code_of
 from hubweir.gateway.amqp.tests.world import HOST, Peer, status_of
-from hubweir.gateway.http.tests.messaging_forms import QUEUE, SUBSCRIPTION, TOPIC, described, rule, sql_filter
+from hubweir.gateway.http.tests.messaging_forms import (
+    QUEUE,
+    SUBSCRIPTION,
+    TOPIC,
+    described,
+    rule,
+    sql_action,
+    sql_filter,
+)
 from hubweir.gateway.http.tests.world_requests import Asking, let_run
 from hubweir.gateway.keeper.tests.keeper_world import Follower, KeeperWorld
 from hubweir.namespace.event_hub_description import EventHubDescription
@@ -126,6 +134,9 @@ def test_queues_topics_subscriptions_and_rules_over_http_through_two_processes(t
         http(other, "PUT", "/news/Subscriptions/tea/Rules/morning", rule(sql_filter("a = 1")), if_match="*")[0] == 200
     )
     assert "a = 1" in http(one, "GET", "/news/Subscriptions/tea/Rules/morning")[1]
+    assert http(other, "PATCH", "/news/Subscriptions/tea/Rules/morning", rule(sql_action("SET b = 2")))[0] == 200
+    changed = http(one, "GET", "/news/Subscriptions/tea/Rules/morning")[1]
+    assert "a = 1" in changed and "SET b = 2" in changed
     assert http(other, "DELETE", "/news/Subscriptions/tea/Rules/$Default")[0] == 200
     assert [each.name for each in one.namespace.subscription_rules(TEA).listed()] == ["morning"]
     assert http(other, "DELETE", "/news")[0] == 200
