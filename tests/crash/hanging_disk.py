@@ -1,5 +1,5 @@
 """`hubweir` on a disk that hangs: while the file HANGS_WHILE is there, no sync of a file whose path has HANGS_AT ends,
-nor, with READS_HANG, a read.
+nor, with READS_HANG, a read. The file `HANGS_WHILE.met` is there once one hangs.
 
 The supervisor of several processes runs this file, and starts it again, with a number, for each of them. With PATIENT
 those wait for ever, and the supervisor for them.
@@ -22,6 +22,7 @@ sync, write_and_sync, read = SystemFile.sync, SystemFile.write_and_sync, SystemF
 
 def hangs(file: SystemFile) -> None:
     if os.environ["HANGS_AT"] in file.path and Path(os.environ["HANGS_WHILE"]).exists():
+        Path(f"{os.environ['HANGS_WHILE']}.met").touch()
         threading.Event().wait()
 
 

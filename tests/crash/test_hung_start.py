@@ -120,3 +120,31 @@ def test_a_stop_during_a_start_that_waits_for_a_disk_ends_in_the_time_of_any_sto
         told = server.output[said:]
         assert "stop-left: the stop is not over" in told and "it waits for: messaging store store-1" in told
         assert " stopping: " in told and " stopped: " not in told and "start-failed" not in told
+
+
+@pytest.mark.parametrize(
+    ("brokers", "place"), [(1, "/catalog/"), (1, "/store-0/"), pytest.param(3, "/catalog/", marks=LINUX_ALONE)]
+)
+def test_a_stop_during_a_start_that_hangs_on_its_loop_ends_the_process(
+    tmp_path: Path, brokers: int, place: str
+) -> None:
+    """The loop hears nothing meanwhile: catalogs, and the store of a service that has one, are opened on its thread."""
+    hangs, met = tmp_path / "hangs", tmp_path / "hangs.met"
+    server = ServerProcess(
+        tmp_path / "data",
+        arguments=["--brokers", str(brokers)],
+        environment={"PYTHONPATH": f"{SOURCE}/src:{SOURCE}", "HANGS_AT": place, "HANGS_WHILE": str(hangs)},
+        program=[PROGRAM],
+    )
+    hangs.touch()
+    server.begin()
+    try:
+        until(met.exists, READY_S)
+        assert server.stop() == EXIT_LEFT, server.output
+        assert "stop-left: the stop is not over after 6 s; it waits for: a disk, in the start" in server.output
+        assert "start-failed" not in server.output and broker_pids(tmp_path / "data") == {}
+        hangs.unlink()
+        server.start()
+        assert server.stop() == 0, server.output
+    finally:
+        server.kill9()

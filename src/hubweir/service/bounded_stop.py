@@ -106,6 +106,12 @@ class StopLimit:
         self._stopping = stopping
         threading.Thread(target=self._watch, args=(stopping, failed), name="hubweir-stop", daemon=True).start()
 
+    def wait_for_loop(self, is_heard: threading.Event) -> None:
+        """On a thread: the process is to stop in its start. It ends here where its loop does not hear so in time."""
+        if is_heard.wait(DISK_WAIT_S) or self._is_over.is_set():
+            return
+        self._end(DISK_WAIT_S, "a disk, in the start", None)
+
     @property
     def has_begun(self) -> bool:
         return self._stopping is not None
@@ -120,11 +126,17 @@ class StopLimit:
         if self._is_over.wait(limit_s):
             return
         what = ", ".join(stopping.stop_waits.names) or "threads that have not ended"
-        tell = threading.Thread(target=_tell, args=(limit_s, what, failed), name="hubweir-stop-log", daemon=True)
+        self._end(limit_s, what, failed, stopping.leave)
+
+    def _end(
+        self, seconds: float, what: str, failed: BaseException | None, leave: Callable[[], None] = lambda: None
+    ) -> None:
+        """End the process without what it waits for, and say so. leave: see StoppingProcess."""
+        tell = threading.Thread(target=_tell, args=(seconds, what, failed), name="hubweir-stop-log", daemon=True)
         try:
             tell.start()
             tell.join(TELL_S)
-            stopping.leave()
+            leave()
         finally:
             self._end_process(EXIT_LEFT)
 

@@ -48,7 +48,7 @@ from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.service.scrape import scrape_all
 from hubweir.service.served_store import ServedStore
 from hubweir.service.served_stores import ServedStores
-from hubweir.service.stop_signal import StopSignal
+from hubweir.service.stop_signal import StopSignal, hear_signals
 from hubweir.service.told_alarms import hear_alarms, standing_alarms
 from hubweir.service.whole_start import whole_start
 
@@ -296,6 +296,7 @@ def main() -> None:
     """The whole life of the process; exit code 1 when it cannot start, EXIT_LEFT when it left a disk that hangs: the
     log says why.
     """
+    hear_signals()
     start = ProcessStart.decode(sys.stdin.buffer.read())
     settings = start.settings
     output = begin_log(settings.log_level, settings.log_format, process=start.index)

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from hubweir.service import bounded_stop
 from hubweir.service.bounded_stop import DISK_WAIT_S, EXIT_LEFT, StopLimit, StoppingProcess, StopWaits
 
 PROGRAM = """
@@ -119,3 +120,18 @@ def test_what_is_waited_for_is_named_until_it_is_over_well_or_not() -> None:
 def test_its_limit_is_the_time_of_clients_of_a_disk_and_of_its_processes() -> None:
     assert StoppingProcess().stop_limit_s == DISK_WAIT_S
     assert StoppingProcess(clients_s=5.0, processes_s=7.0).stop_limit_s == 5.0 + DISK_WAIT_S + 7.0
+
+
+def test_a_start_whose_loop_hears_of_no_stop_ends_in_the_time_of_a_disk(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(bounded_stop, "DISK_WAIT_S", 0.05)
+    codes, heard = list[int](), threading.Event()
+    with StopLimit(codes.append) as limit:
+        limit.wait_for_loop(heard)
+        assert codes == [EXIT_LEFT]
+        assert "it waits for: a disk, in the start" in caplog.messages[0] and len(caplog.messages) == 1
+        heard.set()
+        limit.wait_for_loop(heard)
+    limit.wait_for_loop(threading.Event())  # it has ended by itself meanwhile
+    assert codes == [EXIT_LEFT]
