@@ -76,7 +76,7 @@ def process_path(index: int) -> Path:
 class SimulatedLife:
     """Stands where drivers.watched_process.WatchedProcess stands: a simulated process, watched until it ends."""
 
-    exit_code = None
+    exit_code, how_it_ended = None, "as its world has it"
 
     def __init__(self, process: SimulatedProcess, kill: Callable[[SimulatedProcess], None]) -> None:
         self.process = process
