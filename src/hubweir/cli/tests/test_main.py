@@ -1,7 +1,9 @@
+import gc
 import os
 import subprocess
 import sys
 from importlib import import_module
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
@@ -25,6 +27,18 @@ def test_menu_imports_no_command() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True)
     assert done.stdout.strip() == "False"
     assert import_module("hubweir.cli.serve")  # so the name asked for is the right one
+
+
+def test_a_command_is_imported_without_collections_and_runs_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def imported(name: str) -> ModuleType:
+        seen.append(gc.isenabled())
+        return import_module(name)
+
+    monkeypatch.setattr("hubweir.cli.main.importlib.import_module", imported)
+    CliRunner().invoke(hubweir, ["serve", "--help"])
+    assert seen == [False] and gc.isenabled()
 
 
 def test_refusal_is_one_line_and_exit_code_1() -> None:
