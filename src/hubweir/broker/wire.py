@@ -20,6 +20,7 @@ import struct
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -74,7 +75,7 @@ class _Form:
     run_of: Callable[[bytearray], Any]
 
 
-def _form_of(made: type[Message]) -> _Form:
+def _made_form(made: type[Message]) -> _Form:
     hints = typing.get_type_hints(made)
     annotations = [hints[name] for name in made.__struct_fields__]
     run_at, run_of = None, _RUN_FORMS[bytearray]
@@ -90,7 +91,12 @@ def _form_of(made: type[Message]) -> _Form:
     return _Form(made, decode, condition_at, run_at, run_of)
 
 
-FORMS = {number: _form_of(made) for number, made in DECLARED.items()}
+@cache
+def form_of(number: int) -> _Form | None:
+    """Made when it is first needed: a process needs few of them, and all would be a fortieth of its start. None: no
+    class has the number."""
+    made = DECLARED.get(number)
+    return None if made is None else _made_form(made)
 
 
 def encode_frame(request_id: int, message: Message) -> FrameBuffers:
@@ -98,7 +104,8 @@ def encode_frame(request_id: int, message: Message) -> FrameBuffers:
 
     Raises EncodeError when the frame would be over FRAME_LIMIT_BYTES or MessagePack has no form for a value.
     """
-    form = FORMS[message.number]
+    form = form_of(message.number)
+    assert form is not None  # its class is declared
     values = list(msgspec.structs.astuple(message))
     run = b"" if form.run_at is None else values.pop(form.run_at)
     if form.condition_at is not None:
@@ -129,7 +136,7 @@ def _decode(head: memoryview, body: bytearray, *expected: type[Message]) -> tupl
     if len(head) < HEAD_START.size:
         raise DecodeError(f"the head of a broker frame has {len(head)} bytes, less than its start")
     request_id, number = HEAD_START.unpack_from(head)
-    form = FORMS.get(number)
+    form = form_of(number)
     if form is None or not issubclass(form.made, expected):
         raise DecodeError(f"a broker frame of number {number} does not belong here")
     try:
