@@ -16,8 +16,8 @@ from bootstrap.steps import say
 
 # Benchmarks that want Spark as well.
 NEED_SPARK = ("spark",)
-# Tests wait for servers and limits more than they compute: fewer workers leave a part of each core free.
-WORKERS_A_CORE = 3.5
+# Tests wait for servers and limits as long as they compute. On two cores seven workers take as long as five.
+WORKERS_A_CORE = 2.5
 MOST_WORKERS = 8  # each collects all tests anew
 SLOWEST_SHOWN = 10
 VERBS = (
