@@ -147,11 +147,14 @@ def expected_windows(window: str, numbers: list[int]) -> dict[tuple[str, str], t
 def test_a_key_that_falls_silent_makes_one_alert_and_one_word_when_it_is_back(
     spark: SparkSession, hub: Hub, hubs: Any, tmp_path: Path
 ) -> None:
-    """The state outlives a restart: the second run knows what the first one saw."""
+    """The state outlives a restart: the second run knows what the first one saw.
+
+    It takes seconds to end where the machine is busy, in which the key is not to fall silent once more.
+    """
     (out,) = hubs(1)
     raw = {
         "pipeline": "per-key-state", "checkpoint": str(tmp_path / "checkpoint"), "source": hub.options(),
-        "parameters": {"silentAfter": "1s"}, "sink": {"eventHub": out.name}, "trigger": "200ms",
+        "parameters": {"silentAfter": "5s"}, "sink": {"eventHub": out.name}, "trigger": "200ms",
     }  # fmt: skip
     hub.client.sender().send([b"1", b"2"], partition_key="meter-1")
     for states in (["silent"], ["silent", "back"]):
@@ -163,10 +166,8 @@ def test_a_key_that_falls_silent_makes_one_alert_and_one_word_when_it_is_back(
         if len(states) > 1:
             hub.client.sender().send([b"3"], partition_key="meter-1")
         PipelineRun(describe(raw, "test"), lambda line: None).run(spark, once=False, is_over=is_over)
-        told = [(row["key"], row["state"]) for row in bodies(spark, out)]
-        # Where the machine is busy, the key falls silent again before the stream has ended.
-        assert told[:2] == [("meter-1", state) for state in states] and told[2:] in ([], [("meter-1", "silent")])
-    assert [row["events"] for row in bodies(spark, out)][:2] == [2, 3]
+        assert [(row["key"], row["state"]) for row in bodies(spark, out)] == [("meter-1", state) for state in states]
+    assert [row["events"] for row in bodies(spark, out)] == [2, 3]
 
 
 def count(hub: Hub) -> int:
