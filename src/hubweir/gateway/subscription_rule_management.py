@@ -21,14 +21,16 @@ class SubscriptionRuleManagement:
         """One rule more. Raises ServiceError for one that means nothing."""
         self._keeper.put_subscription_rule(subscription, check_rule(rule), on_done, replaces=False)
 
-    def replace(self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule) -> None:
-        """A rule in the place of the one of its name. Raises ServiceError for one that means nothing."""
-        self._keeper.put_subscription_rule(subscription, check_rule(rule), on_done, replaces=True)
-
-    def change(
-        self, subscription: str, rule: SubscriptionRuleDescription, keeps: KeptPart, on_done: OnSubscriptionRule
+    def replace(
+        self,
+        subscription: str,
+        rule: SubscriptionRuleDescription,
+        on_done: OnSubscriptionRule,
+        *,
+        keeps: KeptPart = KeptPart.NOTHING,
     ) -> None:
-        """As `replace`, but that one part stays as it is when the other is replaced."""
+        """A rule in the place of the one of its name, but for what it keeps of that. Raises ServiceError for one that
+        means nothing."""
         self._keeper.put_subscription_rule(subscription, check_rule(rule), on_done, replaces=True, keeps=keeps)
 
     def delete(self, subscription: str, name: str, on_done: OnRemoved) -> None:

@@ -229,7 +229,7 @@ async def patch_rule(gateway: Gateway, request: Request, match: Match) -> Respon
         element.children = [child for child in element.children if child.type or child.children]
         wanted, rules = read_subscription_rule(element, rule.name), gateway.subscription_rules
         keeps = KeptPart.ACTION if not has_action else KeptPart.NOTHING if has_filter else KeptPart.FILTER
-        rule = await answer_of(partial(rules.change, subscription, wanted, keeps))
+        rule = await answer_of(partial(rules.replace, subscription, wanted, keeps=keeps))
     return entry(gateway, _rule_entry(request, subscription, rule))
 
 
