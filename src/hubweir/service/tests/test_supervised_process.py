@@ -9,7 +9,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -373,13 +374,19 @@ async def test_one_that_takes_long_to_end_is_not_taken_for_one_that_stalls() -> 
     assert (world.lives[0].exit_code, world.process.has_left) == (5, False)
 
 
+@contextmanager
+def kept_without_room(world: World, *, again_s: float) -> Iterator[asyncio.Future[None]]:
+    """The system has no room for the first life, and is asked again so much later."""
+    world.spawn_errors.append(OSError("no memory"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(supervised_process, "LAST_DELAY_S", again_s)
+        yield asyncio.ensure_future(world.process.keep())
+
+
 @on_a_loop
 async def test_a_system_without_room_for_a_process_is_asked_again() -> None:
     world = World()
-    world.spawn_errors.append(OSError("no memory"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(supervised_process, "LAST_DELAY_S", 0.01)
-        keeping = asyncio.ensure_future(world.process.keep())
+    with kept_without_room(world, again_s=0.01) as keeping:
         await world.until(lambda: bool(world.lives))
     await world.close(keeping)
 
@@ -387,10 +394,7 @@ async def test_a_system_without_room_for_a_process_is_asked_again() -> None:
 @on_a_loop
 async def test_no_process_begins_in_the_stop_of_the_service_when_the_system_has_room_again() -> None:
     world = World()
-    world.spawn_errors.append(OSError("no memory"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(supervised_process, "LAST_DELAY_S", 0.05)
-        keeping = asyncio.ensure_future(world.process.keep())
+    with kept_without_room(world, again_s=0.05) as keeping:
         await world.until(lambda: not world.spawn_errors)
         await world.close(keeping)
     assert world.lives == []
@@ -399,10 +403,7 @@ async def test_no_process_begins_in_the_stop_of_the_service_when_the_system_has_
 @on_a_loop
 async def test_one_that_is_stopped_by_order_while_the_system_has_no_room_for_it_stays_away() -> None:
     world = World()
-    world.spawn_errors.append(OSError("no memory"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(supervised_process, "LAST_DELAY_S", 0.05)
-        keeping = asyncio.ensure_future(world.process.keep())
+    with kept_without_room(world, again_s=0.05) as keeping:
         await world.until(lambda: not world.spawn_errors)
         world.process.order(BrokerFault.STOP)
         await asyncio.sleep(0.2)
