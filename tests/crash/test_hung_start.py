@@ -17,7 +17,7 @@ from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
 from tests.crash.several_processes import LINUX_ALONE, until
 from tests.crash.test_broker_kill import LATE_FOLLOWERS
-from tests.crash.test_hung_stop import PARTITIONS, PROGRAM, SOURCE, STORES, Hub
+from tests.crash.test_hung_stop import PARTITIONS, SOURCE, STORES, Hub, server_on_disk
 
 # Which the start never reaches when it waits for the disk.
 READY_S = 60.0
@@ -28,17 +28,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 @pytest.mark.parametrize("brokers", [1, pytest.param(3, marks=LINUX_ALONE)])
 def test_a_start_goes_on_without_the_logs_of_a_disk_that_hangs(tmp_path: Path, brokers: int) -> None:
     hangs = tmp_path / "hangs"
-    server = ServerProcess(
-        tmp_path / "data",
-        arguments=["--brokers", str(brokers), "--stores", str(STORES), "--stop-grace-ms", "1000"],
-        environment={
-            "PYTHONPATH": f"{SOURCE}/src:{SOURCE}",
-            "HANGS_AT": "/store-1/logs/",
-            "HANGS_WHILE": str(hangs),
-            "READS_HANG": "1",
-        },
-        program=[PROGRAM],
-    )
+    options = ["--brokers", str(brokers), "--stores", str(STORES), "--stop-grace-ms", "1000"]
+    server = server_on_disk(tmp_path, "/store-1/logs/", hangs, *options, READS_HANG="1")
     hub = Hub(server)
     with server:
         asyncio.run(hub.create())
@@ -96,17 +87,8 @@ def test_a_stop_during_a_start_that_waits_for_a_disk_ends_in_the_time_of_any_sto
             }
         )
     )
-    server = ServerProcess(
-        tmp_path / "data",
-        arguments=["--stores", str(STORES), "--stop-grace-ms", "1000", "--emulator-config", str(config)],
-        environment={
-            "PYTHONPATH": f"{SOURCE}/src:{SOURCE}",
-            "HANGS_AT": "/store-1/logs/",
-            "HANGS_WHILE": str(hangs),
-            "READS_HANG": "1",
-        },
-        program=[PROGRAM],
-    )
+    options = ["--stores", str(STORES), "--stop-grace-ms", "1000", "--emulator-config", str(config)]
+    server = server_on_disk(tmp_path, "/store-1/logs/", hangs, *options, READS_HANG="1")
     hub = Hub(server)
     with server:
         hub.send(1, [b"first"])
@@ -130,12 +112,7 @@ def test_a_stop_during_a_start_that_hangs_on_its_loop_ends_the_process(
 ) -> None:
     """The loop hears nothing meanwhile: catalogs, and the store of a service that has one, are opened on its thread."""
     hangs, met = tmp_path / "hangs", tmp_path / "hangs.met"
-    server = ServerProcess(
-        tmp_path / "data",
-        arguments=["--brokers", str(brokers)],
-        environment={"PYTHONPATH": f"{SOURCE}/src:{SOURCE}", "HANGS_AT": place, "HANGS_WHILE": str(hangs)},
-        program=[PROGRAM],
-    )
+    server = server_on_disk(tmp_path, place, hangs, "--brokers", str(brokers))
     hangs.touch()
     server.begin()
     try:

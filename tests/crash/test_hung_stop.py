@@ -34,6 +34,16 @@ WAIT_S = 60.0
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 
 
+def server_on_disk(folder: Path, place: str, hangs: Path, *arguments: str, **more: str) -> ServerProcess:
+    """One whose files that have place in their path hang while the file hangs is there. more: of hanging_disk.py."""
+    return ServerProcess(
+        folder / "data",
+        arguments=arguments,
+        environment={"PYTHONPATH": f"{SOURCE}/src:{SOURCE}", "HANGS_AT": place, "HANGS_WHILE": str(hangs), **more},
+        program=[PROGRAM],
+    )
+
+
 class Hub:
     """Events to all partitions of a hub, which lie in three stores, and which of them were accepted."""
 
@@ -88,12 +98,8 @@ def test_a_stop_ends_without_a_disk_that_hangs_and_nothing_accepted_is_lost(
     tmp_path: Path, brokers: int, place: str, who: str, waits_for: str, more: dict[str, str]
 ) -> None:
     hangs = tmp_path / "hangs"
-    server = ServerProcess(
-        tmp_path / "data",
-        arguments=["--brokers", str(brokers), "--stores", str(STORES), "--stop-grace-ms", "1000"],
-        environment={"PYTHONPATH": f"{SOURCE}/src:{SOURCE}", "HANGS_AT": place, "HANGS_WHILE": str(hangs), **more},
-        program=[PROGRAM],
-    )
+    options = ["--brokers", str(brokers), "--stores", str(STORES), "--stop-grace-ms", "1000"]
+    server = server_on_disk(tmp_path, place, hangs, *options, **more)
     hub = Hub(server)
 
     def is_held_up(partition: int) -> bool:
