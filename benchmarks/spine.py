@@ -160,19 +160,22 @@ class Load:
             await outcome
 
     async def _read(self, receivers: list[Receiver]) -> None:
+        """Read until the last event has come: what a reader that has all of its own waits then is no part of it."""
         left = self._sent
         done = asyncio.Event()
 
         async def one(receiver: Receiver) -> None:
             nonlocal left
-            while not done.is_set():
-                run = await receiver.receive(max_wait_s=0.05)
-                if run is not None:
-                    left -= run.count
-                    if left <= 0:
-                        done.set()
+            while left > 0:
+                run = await receiver.receive(max_wait_s=ROUND_LIMIT_S)
+                left -= 0 if run is None else run.count
+            done.set()
 
-        await asyncio.gather(*(one(receiver) for receiver in receivers))
+        async with asyncio.TaskGroup() as group:
+            reading = [group.create_task(one(receiver)) for receiver in receivers]
+            await done.wait()
+            for task in reading:
+                task.cancel()
 
     async def _both(self, senders: list[Sender], receivers: list[Receiver]) -> None:
         await asyncio.gather(self._publish(senders), self._read(receivers))
