@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import os
@@ -123,6 +124,9 @@ def _hint(error: ServiceError) -> str:
 
 def main() -> None:
     """The entry point: refusals end as one line on stderr and exit code 1, not as a traceback."""
+    # The system frees all objects with the process; a collection that looks at each of them before takes 0.2 s. So
+    # nothing that is to be written may wait for one.
+    atexit.register(gc.freeze)
     try:
         hubweir(prog_name="hubweir")  # also as python -m hubweir, which is what ./run hubweir is
     except ServiceError as error:

@@ -12,6 +12,8 @@ It hears no signal of a terminal. SIGTERM stops it; SIGHUP has it read its certi
 from __future__ import annotations
 
 import asyncio
+import atexit
+import gc
 import logging
 import os
 import signal
@@ -297,6 +299,7 @@ def main() -> None:
     log says why.
     """
     hear_signals()
+    atexit.register(gc.freeze)  # as cli/main.py
     start = ProcessStart.decode(sys.stdin.buffer.read())
     settings = start.settings
     output = begin_log(settings.log_level, settings.log_format, process=start.index)

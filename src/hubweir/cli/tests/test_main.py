@@ -41,6 +41,36 @@ def test_a_command_is_imported_without_collections_and_runs_with_them(monkeypatc
     assert seen == [False] and gc.isenabled()
 
 
+@pytest.mark.parametrize("module", ["hubweir.cli.main", "hubweir.service.broker_process"])
+def test_a_process_of_hubweir_ends_without_a_collection(module: str) -> None:
+    assert "collected" not in said_of_a_circle(f"from {module} import main; main()")
+
+
+def test_control_another_process_collects_when_it_ends() -> None:
+    assert "collected" in said_of_a_circle("")
+
+
+CIRCLE = """
+import sys
+sys.argv[1:] = ["--version"]
+class Thing:
+    def __del__(self): print("collected")
+try:
+    {program}
+finally:
+    thing = Thing()
+    thing.known = thing
+    del thing
+"""
+
+
+def said_of_a_circle(program: str) -> str:
+    """What a process prints that runs the program, and has a circle of objects when it ends."""
+    # A broker process ends at once, with an error, for want of a document on its standard input.
+    command = [sys.executable, "-c", CIRCLE.format(program=program or "pass")]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
+
+
 def test_refusal_is_one_line_and_exit_code_1() -> None:
     nobody = "Endpoint=sb://127.0.0.1:9;SharedAccessKeyName=a;SharedAccessKey=b;UseDevelopmentEmulator=true"
     command = [sys.executable, "-m", "hubweir", "eventhub", "list", "--connection-string", nobody]
