@@ -27,6 +27,7 @@ pytest_plugins = [
     "tests.closed_files",
     "tests.own_interpreter",
     "tests.frozen_items",
+    "tests.fork_server.plugin",
 ]
 
 SHORT_SHARE = 20  # the default run does one in so many

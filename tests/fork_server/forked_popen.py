@@ -1,0 +1,106 @@
+"""subprocess.Popen that has programs of hubweir forked by a fork server, and starts every other as ever.
+
+A forked process is the child of the process that asked, with the process id, the exit code and the signals of any
+other. Whatever an interpreter looks at when it starts alone is as it was when the server started. So a program is
+started anew that asks for something else there: other variables of Python, of the linker or of the language,
+descriptors besides the three streams, another user.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+ROOT = Path(__file__).parents[2]
+# What `python -m` runs, and the server forks.
+PROGRAMS = ("hubweir", "hubweir.service.broker_process", "hubweir.testing.tied_server")
+# The beginnings of what an interpreter, the linker or an import of hubweir reads in the environment.
+READ_AT_THE_START = ("PYTHON", "LD_", "LC_", "LANG", "OPENSSL_", "SSL_", "HUBWEIR_KERNELS")
+USUAL = {
+    "executable": None, "preexec_fn": None, "close_fds": True, "pass_fds": (), "shell": False, "restore_signals": True,
+    "gid": None, "gids": None, "uid": None, "umask": -1, "process_group": -1,
+}  # fmt: skip
+PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+INHERITED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A program that is to be forked."""
+
+    module: str
+    arguments: list[str]
+    environment: dict[str, str]
+    folder: str
+    has_own_session: bool
+
+    @classmethod
+    def of(cls, call: Mapping[str, Any]) -> Order | None:
+        """What a call of `_execute_child` asks for, by the names of its arguments; None: that is nothing to fork."""
+        command = call["args"]
+        if isinstance(command, str | bytes | os.PathLike) or any(call[name] != USUAL[name] for name in USUAL):
+            return None
+        match [os.fsdecode(part) for part in command]:
+            case [sys.executable, "-m", module, *arguments] if module in PROGRAMS:
+                environment = dict(os.environ if call["env"] is None else call["env"])
+                folder = os.fspath(call["cwd"] or os.getcwd())
+                return cls(module, arguments, environment, folder, call["start_new_session"])
+        return None
+
+    @property
+    def is_supervisor(self) -> bool:
+        """Whether it starts programs of hubweir itself."""
+        return any(each.startswith("--brokers") for each in self.arguments)
+
+
+def read_at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that is as it was when the server started, in whatever it forks."""
+    return {name: value for name, value in environment.items() if name.startswith(READ_AT_THE_START)}
+
+
+class ForkServer:
+    """The door to the server of this process, which takes one order at a time."""
+
+    def __init__(self, door: socket.socket, environment: Mapping[str, str]) -> None:
+        """environment: what it was started with."""
+        self._door = door
+        self._variables = read_at_the_start(environment)
+        self._lock = threading.Lock()
+
+    def takes(self, order: Order) -> bool:
+        return read_at_the_start(order.environment) == self._variables
+
+    def fork(self, order: Order, streams: Sequence[int]) -> int:
+        """The process id of a new child of ours. streams: its input, output and errors."""
+        with self._lock:
+            socket.send_fds(self._door, [json.dumps(asdict(order)).encode()], streams)
+            answer = self._door.recv(100)
+        if not answer:
+            raise OSError("the fork server has ended")
+        return int(answer)
+
+
+class ForkedPopen(subprocess.Popen):
+    """See the module's text. Stands for subprocess.Popen in a process that has a server."""
+
+    server: ClassVar[ForkServer]
+
+    def _execute_child(self, *given: Any) -> None:
+        call = inspect.signature(super()._execute_child).bind(*given).arguments
+        order = Order.of(call)
+        if order is None or not self.server.takes(order):
+            super()._execute_child(*given)
+            return
+        ends = (call["p2cread"], call["c2pwrite"], call["errwrite"])
+        self.pid = self.server.fork(order, [number if end == INHERITED else end for number, end in enumerate(ends)])
+        self._child_created = True
+        self._close_pipe_fds(*(call[name] for name in PIPES))

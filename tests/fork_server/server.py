@@ -1,0 +1,126 @@
+"""A process that has imported hubweir, and forks itself for its parent: `python -m tests.fork_server.server DOOR`.
+
+Imports are nine tenths of what a start of hubweir costs the processor, and a run of the tests starts a thousand
+processes of it. A forked one has them, and then does what `python -m hubweir …` does. Nothing but imports has happened
+in the process that is forked: it has one thread, holds no lock and has no file open, so that rule R14 is kept.
+
+What is forked becomes a child of the parent, as if the parent had started it: that is CLONE_PARENT of clone(2). A
+supervisor starts processes, too, so it gets a server of its own, which is forked before it does anything. A server ends
+when its parent is gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import platform
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from tests.fork_server.forked_popen import ForkedPopen, ForkServer, Order
+
+# Programs, which `python -m` wants to import itself; all that they import stays.
+PROGRAMS = ("hubweir.__main__", "hubweir.service.broker_process", "hubweir.testing.tied_server")
+# What a service imports when it starts.
+IMPORTED = (
+    *PROGRAMS,
+    "hubweir.cli.serve",
+    "concurrent.futures.thread",
+    "cryptography.hazmat.backends.openssl.backend",
+    "encodings.idna",
+    "uvicorn.lifespan.off",
+    "uvloop",
+)
+CLONE_PARENT = 0x8000
+CLONE_NUMBERS = {"x86_64": 56, "aarch64": 220}
+MOST_BYTES = 1 << 18
+
+
+def main(door: socket.socket) -> None:
+    """Import, then fork for each order. In a forked process this goes on as the program that was asked for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    gc.disable()
+    for name in IMPORTED:
+        importlib.import_module(name)
+    for name in PROGRAMS:
+        del sys.modules[name]
+    gc.freeze()
+    order = next_order(door)
+    while order.is_supervisor:
+        ours, door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if os.fork():
+            door.close()
+            ForkedPopen.server = ForkServer(ours, order.environment)
+            subprocess.Popen = ForkedPopen
+            break
+        ours.close()
+        let_streams_go()
+        order = next_order(door)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.enable()
+    run(order)
+
+
+def next_order(door: socket.socket) -> Order:
+    """Returns in a forked process, with its order. The process that is forked stays here until its parent is gone."""
+    while True:
+        order, streams, _, _ = socket.recv_fds(door, MOST_BYTES, 3)
+        if not order:
+            sys.exit()
+        pid = fork_sibling()
+        if pid == 0:
+            door.close()
+            for number, stream in enumerate(streams):
+                os.dup2(stream, number)
+        else:
+            door.send(str(pid).encode())
+        for stream in streams:
+            os.close(stream)
+        if pid == 0:
+            return Order(**json.loads(order))
+
+
+def fork_sibling() -> int:
+    """As os.fork, but the new process is a child of our parent."""
+    system = ctypes.PyDLL(None)  # it keeps the interpreter's lock
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid: int = system.syscall(CLONE_NUMBERS[platform.machine()], CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+    else:
+        ctypes.pythonapi.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise OSError("the system forks no process")
+    return pid
+
+
+def let_streams_go() -> None:
+    """A server keeps no pipe open that somebody reads to its end."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+def run(order: Order) -> None:
+    """What `python -m` does, in the folder and with the environment of the order. Ends as the program ends."""
+    if order.has_own_session:
+        os.setsid()
+    os.chdir(order.folder)
+    os.environ.clear()
+    os.environ.update(order.environment)
+    time.tzset()
+    sys.path[0] = os.getcwd()
+    sys.argv[1:] = order.arguments
+    runpy.run_module(order.module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])))
