@@ -8,7 +8,6 @@ from pathlib import Path
 
 from hubweir.testing.server_process import ServerProcess
 
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 HASTY = str(Path(__file__).with_name("hasty_server.py"))
 
 
@@ -17,11 +16,7 @@ def killable_server(data: Path, seed: int, *, planted: str = "") -> Iterator[Ser
     """It runs, and is killed at the end. Whatever goes wrong inside names the seed, as far as a kill can be played
     again.
     """
-    server = (
-        ServerProcess(data, program=(HASTY,), environment={"PYTHONPATH": SOURCE, "PLANTED": planted})
-        if planted
-        else ServerProcess(data, environment={"PYTHONPATH": SOURCE})
-    )
+    server = ServerProcess(data, program=(HASTY,), environment={"PLANTED": planted}) if planted else ServerProcess(data)
     try:
         server.start()
         yield server

@@ -19,7 +19,6 @@ from tests.crash.spread_load import SpreadLoad
 
 BROKERS = 3
 PARTITIONS = 6
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 # A machine that runs other tests at the same time starts a process slowly; the goal is 3 s on an idle one.
 BACK_S = 90.0
 LINUX_ALONE = pytest.mark.skipif(sys.platform != "linux", reason="several broker processes are served on Linux alone")
@@ -28,7 +27,7 @@ LINUX_ALONE = pytest.mark.skipif(sys.platform != "linux", reason="several broker
 @contextmanager
 def several_processes(data: Path, brokers: int = BROKERS) -> Iterator[ServerProcess]:
     """The service, on a data folder; none of its processes is left at the end."""
-    with ServerProcess(data, arguments=["--brokers", str(brokers)], environment={"PYTHONPATH": SOURCE}) as made:
+    with ServerProcess(data, arguments=["--brokers", str(brokers)]) as made:
         yield made
 
 

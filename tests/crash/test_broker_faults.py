@@ -30,7 +30,6 @@ from tests.crash.spread_messages import KEYED, KEYLESS, RECEIVERS, SpreadMessage
 FAULTS, FAULTS_OF_CONTROL = 60, 30  # a planted defect shows behind the first faults, and ends the control
 FOUND = "lost|twice|and is there|has number|not whole|another batch|comes before"  # by one history or the other
 BROKERS, PARTITIONS = 4, 8
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 # A machine that runs other tests at the same time starts a process slowly; the goal is 3 s on an idle one.
 BACK_S = 90.0
 STALL_S = 10.0  # after which a process that does not answer is killed
@@ -64,8 +63,7 @@ def seed_of_this_run() -> int:
 
 @contextmanager
 def served(data: Path, brokers: int = BROKERS, **how: Any) -> Iterator[ServerProcess]:
-    environment = {"PYTHONPATH": SOURCE, **how.pop("environment", {})}
-    with ServerProcess(data, arguments=["--brokers", str(brokers)], environment=environment, **how) as server:
+    with ServerProcess(data, arguments=["--brokers", str(brokers)], **how) as server:
         yield server
 
 

@@ -26,7 +26,6 @@ from tests.crash.several_processes import (
     BROKERS,
     LINUX_ALONE,
     PARTITIONS,
-    SOURCE,
     health,
     is_another,
     kept,
@@ -83,7 +82,7 @@ def test_the_next_supervisor_is_ready_when_all_processes_follow_it(tmp_path: Pat
     with ServerProcess(
         data,
         arguments=["--brokers", str(BROKERS)],
-        environment={"PYTHONPATH": SOURCE, "LATE_S": late_s},
+        environment={"LATE_S": late_s},
         program=(LATE_FOLLOWERS,),
     ) as server:
         before = broker_pids(data)
@@ -106,7 +105,7 @@ def test_a_start_ends_when_a_process_that_it_started_never_follows_and_its_line_
     server = ServerProcess(
         data,
         arguments=["--brokers", str(BROKERS)],
-        environment={"PYTHONPATH": SOURCE, "LATE_S": "2", "FOLLOWS_NOBODY": "1", "UNSERVED_BEATS": "6"},
+        environment={"LATE_S": "2", "FOLLOWS_NOBODY": "1", "UNSERVED_BEATS": "6"},
         program=(LATE_FOLLOWERS,),
     )
     server.begin()
@@ -124,7 +123,6 @@ def test_a_start_that_fails_leaves_processes_to_the_next_one(tmp_path: Path, ser
     server.kill_supervisor()
     wrong = ServerProcess(
         data, ports=server.ports, arguments=["--brokers", str(BROKERS), "--tls-cert", nothing, "--tls-key", nothing],
-        environment={"PYTHONPATH": SOURCE},
     )  # fmt: skip
     wrong.begin()
     try:
@@ -149,7 +147,6 @@ def test_processes_of_another_start_are_ended_before_their_stores_are_opened(
     server.kill_supervisor()
     other = ServerProcess(
         data, ports=server.ports, arguments=["--brokers", "2", "--stop-grace-ms", "1000"],
-        environment={"PYTHONPATH": SOURCE},
     )  # fmt: skip
     with other:
         after = broker_pids(data)
@@ -188,7 +185,7 @@ def test_a_start_of_one_process_ends_those_that_are_left_and_serves_all_stores(
     load, data = loaded(server, 5), tmp_path / "data"
     asyncio.run(load.write_on(0.2, server.kill_supervisor, 0.2))
     assert len(broker_pids(data)) == BROKERS
-    with ServerProcess(data, ports=server.ports, environment={"PYTHONPATH": SOURCE}) as alone:
+    with ServerProcess(data, ports=server.ports) as alone:
         assert broker_pids(data) == {}
         kept(load, alone)
         assert alone.stop() == 0

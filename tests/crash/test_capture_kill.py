@@ -28,7 +28,6 @@ from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.server_process import ServerProcess
 from tests.capture.captured import CapturedFile, captured_files, read_file, wrong_order
 
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 HUB, PARTITIONS = "captured", 2
 POINTS = (
     "capture.before_intent", "capture.after_intent", "capture.before_commit", "capture.after_commit",
@@ -175,7 +174,7 @@ def digest_of(path: Path) -> str:
 
 def start_load(tmp_path: Path) -> tuple[ServerProcess, CaptureLoad, dict[str, str]]:
     folder = tmp_path / "films"
-    environment = {"PYTHONPATH": SOURCE, "HUBWEIR_CAPTURE_FOLDER": str(folder)}
+    environment = {"HUBWEIR_CAPTURE_FOLDER": str(folder)}
     server = ServerProcess(tmp_path / "data", environment=environment)
     load = CaptureLoad(server.connection_string(), folder)
     server.start()

@@ -24,7 +24,6 @@ from hubweir.event_hub.event_position import EARLIEST
 from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.server_process import ServerProcess
 
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 HUB = "again"
 KILLS = 100
 PUBLISHERS = 3
@@ -135,7 +134,7 @@ def test_a_hub_made_again_under_load_keeps_its_own_events_and_no_others(
     tmp_path: Path, measure: Callable[[int], int], first_seed: int
 ) -> None:
     seed, kills = first_seed, measure(KILLS)
-    server = ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE})
+    server = ServerProcess(tmp_path / "data")
     hubs = Generations(server, seed)
     try:
         for kill in range(kills):
@@ -160,7 +159,7 @@ def test_a_hub_made_again_under_load_keeps_its_own_events_and_no_others(
 def test_control_lost_foreign_and_doubled_events_are_found(
     tmp_path: Path, found: list[bytes], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE}) as server:
+    with ServerProcess(tmp_path / "data") as server:
         hubs = Generations(server, 1)
         hubs.generation, hubs.is_there, hubs.accepted = 2, True, {2: [b"2 0 1 5"]}
 

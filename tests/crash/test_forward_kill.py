@@ -18,7 +18,6 @@ from hubweir.testing.server_process import ServerProcess
 # azure-servicebus 7 leaves its socket open when the peer is gone.
 LEFT_OPEN = "ignore::pytest.PytestUnraisableExceptionWarning"
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300), pytest.mark.filterwarnings(LEFT_OPEN)]
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 KILLS = 3
 BATCH = 50
 
@@ -55,7 +54,7 @@ def drained(server: ServerProcess, queue: str) -> list[str]:
 def test_messages_that_are_forwarded_arrive_once_whenever_the_server_is_killed(tmp_path: Path) -> None:
     rng = random.Random("forward")
     begun, accepted = list[str](), set[str]()
-    with ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE}) as server:
+    with ServerProcess(tmp_path / "data") as server:
         administration = Administration(ConnectionString.parse(server.connection_string()))
         for queue, destination in (("last", ""), ("middle", "last"), ("first", "middle")):
             administration.create(EntityType.QUEUE, queue, {"ForwardTo": destination} if destination else {})

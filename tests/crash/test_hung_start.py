@@ -17,7 +17,7 @@ from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
 from tests.crash.several_processes import LINUX_ALONE, until
 from tests.crash.test_broker_kill import LATE_FOLLOWERS
-from tests.crash.test_hung_stop import PARTITIONS, SOURCE, STORES, Hub, server_on_disk
+from tests.crash.test_hung_stop import PARTITIONS, STORES, Hub, server_on_disk
 
 # Which the start never reaches when it waits for the disk.
 READY_S = 60.0
@@ -54,7 +54,7 @@ def test_a_stop_during_a_start_that_waits_for_a_process_is_taken_at_once(tmp_pat
     server = ServerProcess(
         data,
         arguments=["--brokers", "3"],
-        environment={"PYTHONPATH": f"{SOURCE}/src", "LATE_S": "2", "FOLLOWS_NOBODY": "1"},
+        environment={"LATE_S": "2", "FOLLOWS_NOBODY": "1"},
         program=[LATE_FOLLOWERS],
     )
     server.begin()

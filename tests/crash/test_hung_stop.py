@@ -25,7 +25,6 @@ from hubweir.service.bounded_stop import EXIT_LEFT
 from hubweir.testing.server_process import ServerProcess
 from tests.crash.several_processes import LINUX_ALONE
 
-SOURCE = str(Path(__file__).resolve().parents[2])
 PROGRAM = str(Path(__file__).with_name("hanging_disk.py"))
 PARTITIONS, STORES = 6, 3
 ROUNDS = 40
@@ -39,7 +38,7 @@ def server_on_disk(folder: Path, place: str, hangs: Path, *arguments: str, **mor
     return ServerProcess(
         folder / "data",
         arguments=arguments,
-        environment={"PYTHONPATH": f"{SOURCE}/src:{SOURCE}", "HANGS_AT": place, "HANGS_WHILE": str(hangs), **more},
+        environment={"HANGS_AT": place, "HANGS_WHILE": str(hangs), **more},
         program=[PROGRAM],
     )
 

@@ -20,7 +20,6 @@ from tests.crash.kill_load import Load
 
 KILLS = 200
 PARTITIONS = 4
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
@@ -31,7 +30,7 @@ def test_nothing_accepted_is_lost_over_many_kills(
 ) -> None:
     seed, kills = first_seed, measure(KILLS // 2)
     chance = random.Random(seed)
-    server = ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE})
+    server = ServerProcess(tmp_path / "data")
     load = Load(server.connection_string(), PARTITIONS, seed)
     starts: list[float] = []
     ends = {"killed under load": 0, "killed while starting": 0, "asked to end": 0}
@@ -84,7 +83,7 @@ def test_nothing_accepted_is_lost_by_an_end_at_a_fault_point(
 ) -> None:
     seed, data = first_seed, tmp_path / "data"
     chance = random.Random(seed)
-    server = ServerProcess(data, environment={"PYTHONPATH": SOURCE})
+    server = ServerProcess(data)
     load = Load(server.connection_string(), PARTITIONS, seed)
     try:
         server.start()
@@ -95,7 +94,7 @@ def test_nothing_accepted_is_lost_by_an_end_at_a_fault_point(
             count = chance.randint(1, PARTITIONS if point == "log.before_new_segment" else 60)
             crashing = ServerProcess(
                 data, ports=server.ports, program=(str(Path(__file__).with_name("crashing_server.py")),),
-                environment={"PYTHONPATH": SOURCE, "CRASH_AT": point, "CRASH_COUNT": str(count)},
+                environment={"CRASH_AT": point, "CRASH_COUNT": str(count)},
             )  # fmt: skip
             crashing.begin()
             try:

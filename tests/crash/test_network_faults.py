@@ -34,7 +34,6 @@ RUNS = 11
 TRIES = 3  # of the control arm
 BROKERS, PARTITIONS = 3, 6
 PORT = 5672
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 BEFORE_S, ACTS_S = 1.0, 4.0
 
 LOSS = Faults(loss=0.05)
@@ -84,7 +83,7 @@ def served(cable: Cable, data: Path, *arguments: str, planted: str = "") -> Iter
     how: dict[str, Any] = {"program": (str(Path(__file__).with_name("rash_brokers.py")),)} if planted else {}
     server = ServerProcess(
         data, host=cable.host, ports=[PORT], arguments=["--allow-development-key", "--plain-without-tls", *arguments],
-        environment={"PYTHONPATH": SOURCE, "PLANTED": planted}, **how,
+        environment={"PLANTED": planted}, **how,
     )  # fmt: skip
     try:
         with entered(cable.server):

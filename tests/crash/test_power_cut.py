@@ -33,7 +33,6 @@ from hubweir.service.completions import answer
 from tests.crash.loop_disk import MIB, copy_of_one_moment, make_image, mounted, skip_without_disks
 
 WRITER = Path(__file__).with_name("power_cut_writer.py")
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 PROGRAM = runpy.run_path(str(WRITER))
 IMAGE_BYTES = 128 * MIB
 CUTS, CONTROL_CUTS = 100, 20
@@ -95,8 +94,7 @@ def write_until_cut(image: Path, copy: Path, *, run_s: float, lying_sync: bool) 
     """Run the writer on the mounted image for a while, cut, and return the next index it had been told is durable."""
     with mounted(image) as mount:
         arguments = [sys.executable, str(WRITER), str(mount)] + (["--lying-sync"] if lying_sync else [])
-        environment = os.environ | {"PYTHONPATH": SOURCE}
-        writer = subprocess.Popen(arguments, stdout=subprocess.PIPE, bufsize=0, env=environment)
+        writer = subprocess.Popen(arguments, stdout=subprocess.PIPE, bufsize=0)
         assert writer.stdout is not None
         try:
             told = read_for(writer.stdout.fileno(), run_s)

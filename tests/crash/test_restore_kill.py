@@ -30,7 +30,7 @@ from hubweir.namespace.connection_string import ConnectionString
 from hubweir.namespace.secret import Secret
 from hubweir.testing.broker_processes import broker_pids
 from hubweir.testing.server_process import ServerProcess
-from tests.crash.several_processes import BACK_S, BROKERS, LINUX_ALONE, SOURCE, is_another, typed, until
+from tests.crash.several_processes import BACK_S, BROKERS, LINUX_ALONE, is_another, typed, until
 
 RESTORING = str(Path(__file__).with_name("restoring_server.py"))
 SHOP, KEY, PARTITIONS = "shop", "a2V5IG9mIHRoZSBzaG9w", 3
@@ -68,7 +68,7 @@ class Copy:
             data,
             ports=ports,
             arguments=["--brokers", str(self.brokers)] if self.brokers > 1 else [],
-            environment={"PYTHONPATH": SOURCE, **environment},
+            environment=environment,
             program=(RESTORING,) if environment else ("-m", "hubweir"),
         )
 

@@ -29,7 +29,6 @@ from tests.crash.loop_disk import MIB, copy_of_one_moment, make_image, mounted, 
 from tests.crash.test_capture_kill import CaptureLoad
 from tests.crash.test_power_cut import wait_until_stopped
 
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 PARTITIONS = 3
 CUTS = 40  # a twentieth of it in the ordinary run
 # Captured files come as long as a cut lasts, so a busy machine fills an image of 800 MiB in four cuts.
@@ -71,7 +70,7 @@ class ServiceOnImage:
         with mounted(self.image) as mount:
             server = ServerProcess(
                 mount / "data", ports=self._ports, program=self._program,
-                environment={"PYTHONPATH": SOURCE, "HUBWEIR_CAPTURE_FOLDER": str(mount / "films")},
+                environment={"HUBWEIR_CAPTURE_FOLDER": str(mount / "films")},
             )  # fmt: skip
             self._ports = server.ports
             try:

@@ -24,7 +24,6 @@ from hubweir.namespace.connection_string import ConnectionString
 from hubweir.testing.server_process import ServerFailed, ServerProcess
 from tests.crash.loop_disk import MIB, mounted_tmpfs, skip_without_disks
 
-SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 HUB = "hub"
 PARTITIONS = 32
 FEW_FILES = 45  # what a service at rest has open, and some
@@ -95,7 +94,7 @@ async def read_everything(server: ServerProcess, partitions: int) -> list[list[b
 
 
 def test_a_service_that_is_short_of_descriptors_refuses_and_heals_when_it_has_more(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE})
+    server = ServerProcess(tmp_path / "data")
     try:
         server.start()
         asyncio.run(create(server, PARTITIONS))
@@ -124,7 +123,7 @@ def test_a_read_only_folder_is_told_at_the_start_can_be_verified_and_is_served_w
 ) -> None:
     skip_without_disks(tmp_path, "READ-ONLY FOLDERS")
     with mounted_tmpfs(tmp_path / "disk", 256 * MIB) as disk:
-        server = ServerProcess(disk / "data", environment={"PYTHONPATH": SOURCE})
+        server = ServerProcess(disk / "data")
         try:
             server.start()
             asyncio.run(create(server, 1))

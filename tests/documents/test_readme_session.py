@@ -25,7 +25,7 @@ MARKED = re.compile(r"^<!-- run -->\n```(console|python)\n(.*?)^```", re.MULTILI
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("readme") / "data", environment={"PYTHONPATH": SOURCE}) as running:
+    with ServerProcess(tmp_path_factory.mktemp("readme") / "data") as running:
         yield running
 
 

@@ -1,9 +1,9 @@
 """subprocess.Popen that has programs of hubweir forked by a fork server, and starts every other as ever.
 
 A forked process is the child of the process that asked, with the process id, the exit code and the signals of any
-other. Whatever an interpreter looks at when it starts alone is as it was when the server started. So a program is
-started anew that asks for something else there: other variables of Python, of the linker or of the language,
-descriptors besides the three streams, another user.
+other. What an interpreter looks at only when it starts, and what a process has of the thread that starts it, is as it
+was when the server started. So a program is started anew that asks for something else there: other variables of Python,
+of the linker or of the language, descriptors besides the three streams, another user, another network.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -21,27 +23,32 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 ROOT = Path(__file__).parents[2]
-# What `python -m` runs, and the server forks.
-PROGRAMS = ("hubweir", "hubweir.service.broker_process", "hubweir.testing.tied_server")
+# What `python -m` runs, and the server forks; beside it files of the tests, which run hubweir with a planted defect.
+MODULES = ("hubweir", "hubweir.service.broker_process", "hubweir.testing.tied_server")
 # The beginnings of what an interpreter, the linker or an import of hubweir reads in the environment.
 READ_AT_THE_START = ("PYTHON", "LD_", "LC_", "LANG", "OPENSSL_", "SSL_", "HUBWEIR_KERNELS")
+# What a new process has of the thread that starts it, as lines of its status file, beside the namespaces of the system.
+OF_THE_STARTER = ("Umask:", "Uid:", "Gid:", "Groups:", "SigIgn:", "Cap", "NoNewPrivs:", "Cpus_allowed:")
 USUAL = {
     "executable": None, "preexec_fn": None, "close_fds": True, "pass_fds": (), "shell": False, "restore_signals": True,
     "gid": None, "gids": None, "uid": None, "umask": -1, "process_group": -1,
 }  # fmt: skip
 PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
 INHERITED = -1
+RESOURCES = 16  # so many the system has limits of
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """A program that is to be forked."""
 
-    module: str
+    program: str  # a module, or the path of a file
     arguments: list[str]
     environment: dict[str, str]
     folder: str
     has_own_session: bool
+    blocked: list[int]  # signals
+    limits: list[tuple[int, int]]  # of resources, by their numbers
 
     @classmethod
     def of(cls, call: Mapping[str, Any]) -> Order | None:
@@ -50,11 +57,22 @@ class Order:
         if isinstance(command, str | bytes | os.PathLike) or any(call[name] != USUAL[name] for name in USUAL):
             return None
         match [os.fsdecode(part) for part in command]:
-            case [sys.executable, "-m", module, *arguments] if module in PROGRAMS:
-                environment = dict(os.environ if call["env"] is None else call["env"])
-                folder = os.fspath(call["cwd"] or os.getcwd())
-                return cls(module, arguments, environment, folder, call["start_new_session"])
-        return None
+            case [sys.executable, "-m", program, *arguments] if program in MODULES:
+                pass
+            case [sys.executable, program, *arguments] if program.startswith(f"{ROOT / 'tests'}{os.sep}"):
+                pass
+            case _:
+                return None
+        return cls(
+            program,
+            arguments,
+            environment=dict(os.environ if call["env"] is None else call["env"]),
+            folder=os.fspath(call["cwd"] or os.getcwd()),
+            has_own_session=call["start_new_session"],
+            # A service changes these two before it starts others, so they travel.
+            blocked=sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+            limits=[resource.getrlimit(number) for number in range(RESOURCES)],
+        )
 
     @property
     def is_supervisor(self) -> bool:
@@ -62,9 +80,21 @@ class Order:
         return any(each.startswith("--brokers") for each in self.arguments)
 
 
-def read_at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that is as it was when the server started, in whatever it forks."""
-    return {name: value for name, value in environment.items() if name.startswith(READ_AT_THE_START)}
+def fixed_at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
+    """What is fixed when the server starts, in whatever it forks: it, too, was started with an environment, from a
+    thread like this one.
+    """
+    thread = Path("/proc/thread-self")
+    lines = (thread / "status").read_text().splitlines()
+    return (
+        {name: value for name, value in environment.items() if name.startswith(READ_AT_THE_START)}
+        | {
+            name: value
+            for name, _, value in (line.partition("\t") for line in lines)
+            if name.startswith(OF_THE_STARTER)
+        }
+        | {space.name: os.readlink(space) for space in (thread / "ns").iterdir()}
+    )
 
 
 class ForkServer:
@@ -73,11 +103,12 @@ class ForkServer:
     def __init__(self, door: socket.socket, environment: Mapping[str, str]) -> None:
         """environment: what it was started with."""
         self._door = door
-        self._variables = read_at_the_start(environment)
+        self._fixed = fixed_at_the_start(environment)
         self._lock = threading.Lock()
 
     def takes(self, order: Order) -> bool:
-        return read_at_the_start(order.environment) == self._variables
+        """Whether it does in a forked process what it would do in a new one."""
+        return fixed_at_the_start(order.environment) == self._fixed
 
     def fork(self, order: Order, streams: Sequence[int]) -> int:
         """The process id of a new child of ours. streams: its input, output and errors."""

@@ -17,6 +17,7 @@ import importlib
 import json
 import os
 import platform
+import resource
 import runpy
 import signal
 import socket
@@ -45,7 +46,6 @@ MOST_BYTES = 1 << 18
 
 def main(door: socket.socket) -> None:
     """Import, then fork for each order. In a forked process this goes on as the program that was asked for."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     gc.disable()
     for name in IMPORTED:
         importlib.import_module(name)
@@ -63,19 +63,20 @@ def main(door: socket.socket) -> None:
         ours.close()
         let_streams_go()
         order = next_order(door)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.enable()
     run(order)
 
 
 def next_order(door: socket.socket) -> Order:
     """Returns in a forked process, with its order. The process that is forked stays here until its parent is gone."""
+    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     while True:
         order, streams, _, _ = socket.recv_fds(door, MOST_BYTES, 3)
         if not order:
             sys.exit()
         pid = fork_sibling()
         if pid == 0:
+            signal.signal(signal.SIGINT, interrupt)
             door.close()
             for number, stream in enumerate(streams):
                 os.dup2(stream, number)
@@ -110,16 +111,23 @@ def let_streams_go() -> None:
 
 
 def run(order: Order) -> None:
-    """What `python -m` does, in the folder and with the environment of the order. Ends as the program ends."""
+    """Run the program as `python` does, in the folder and with the environment of the order; end as it ends."""
     if order.has_own_session:
         os.setsid()
+    signal.pthread_sigmask(signal.SIG_SETMASK, order.blocked)
+    for number, limit in enumerate(order.limits):
+        resource.setrlimit(number, tuple(limit))
     os.chdir(order.folder)
     os.environ.clear()
     os.environ.update(order.environment)
     time.tzset()
-    sys.path[0] = os.getcwd()
-    sys.argv[1:] = order.arguments
-    runpy.run_module(order.module, run_name="__main__", alter_sys=True)
+    sys.argv = [order.program, *order.arguments]
+    if os.path.isabs(order.program):
+        sys.path[0] = os.path.dirname(order.program)
+        runpy.run_path(order.program, run_name="__main__")
+    else:
+        sys.path[0] = os.getcwd()
+        runpy.run_module(order.program, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

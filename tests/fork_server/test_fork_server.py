@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,9 @@ from tests.fork_server.plugin import started_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
 
-HUBWEIR = [sys.executable, "-m", "hubweir"]
+HUBWEIR = ("-m", "hubweir")
+PLANTED = (str(Path(__file__).parents[1] / "crash" / "lying_server.py"),)
+CLONE_NEWNET = 0x40000000
 UNBUFFERED = {**os.environ, "PYTHONUNBUFFERED": "1"}
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 
@@ -43,8 +48,8 @@ def is_forked(pid: int) -> bool:
     return b"tests.fork_server.server" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-def parent_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+def status_of(pid: int) -> dict[str, str]:
+    return dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
 
 
 def until(holds: Callable[[], bool], seconds: float = 90) -> None:
@@ -55,21 +60,22 @@ def until(holds: Callable[[], bool], seconds: float = 90) -> None:
 
 
 @contextmanager
-def started(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+def started(*arguments: str, program: tuple[str, ...] = HUBWEIR, **options: Any) -> Iterator[subprocess.Popen[str]]:
     """A command of hubweir; it is gone at the end."""
     given = {"env": UNBUFFERED, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    with subprocess.Popen([*HUBWEIR, *arguments], **given) as process:
+    with subprocess.Popen([sys.executable, *program, *arguments], **given) as process:
         try:
             yield process
         finally:
             process.kill()
 
 
+@pytest.mark.parametrize("program", [HUBWEIR, PLANTED])
 @pytest.mark.parametrize("typed", ["--version", "eventhub lst", "sas decode nothing"])
-def test_a_forked_program_says_and_answers_what_a_new_one_does(typed: str) -> None:
+def test_a_forked_program_says_and_answers_what_a_new_one_does(typed: str, program: tuple[str, ...]) -> None:
     said = {}
     for environment in (UNBUFFERED, BUFFERED):
-        with started(*typed.split(), env=environment) as process:
+        with started(*typed.split(), program=program, env=environment) as process:
             output = process.communicate()
             said[environment is UNBUFFERED] = (*output, process.returncode)
     assert said[True] == said[False] and any(said[True][:2])
@@ -79,11 +85,17 @@ def test_it_has_its_own_folder_environment_streams_and_session(tmp_path: Path) -
     environment = {**UNBUFFERED, "HUBWEIR_LOG_FORMAT": "json", "HUBWEIR_DATA": "data", "HUBWEIR_PORT": "0"}
     with started("serve", cwd=tmp_path, env=environment, start_new_session=True) as process:
         assert process.stdout is not None and process.stdout.readline()
-        assert is_forked(process.pid) and parent_of(process.pid) == os.getpid()
+        assert is_forked(process.pid) and status_of(process.pid)["PPid"] == str(os.getpid())
         assert os.getsid(process.pid) == process.pid != os.getsid(0)
         process.send_signal(signal.SIGTERM)
         errors = process.communicate()[1]
     assert process.returncode == 0 and errors.startswith("{") and (tmp_path / "data").is_dir()
+
+
+def test_a_file_of_the_tests_is_forked(tmp_path: Path) -> None:
+    with started("serve", "--data", str(tmp_path), "--port", "0", program=PLANTED) as process:
+        assert process.stdout is not None and process.stdout.readline()
+        assert is_forked(process.pid)
 
 
 def test_a_signal_ends_it_and_its_exit_code_says_so(tmp_path: Path) -> None:
@@ -123,6 +135,31 @@ def test_what_an_interpreter_sees_when_it_starts_alone_asks_for_a_new_one(
         assert not is_forked(process.pid)
 
 
+def test_another_network_asks_for_a_new_interpreter(tmp_path: Path) -> None:
+    def start() -> None:
+        if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
+            pytest.skip("networks of their own need root")
+        with started("serve", "--data", str(tmp_path), "--port", "0") as process:
+            assert not is_forked(process.pid)
+
+    with ThreadPoolExecutor(1) as thread:  # which alone has the new network
+        thread.submit(start).result()
+
+
+def test_limits_of_resources_and_blocked_signals_are_those_of_who_asks(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, before[1]))
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+    try:
+        with started("serve", "--data", str(tmp_path), "--port", "0") as process:
+            assert process.stdout is not None and process.stdout.readline()
+            assert is_forked(process.pid) and resource.prlimit(process.pid, resource.RLIMIT_CORE) == (0, before[1])
+            assert int(status_of(process.pid)["SigBlk"], 16) & 1 << signal.SIGUSR2 - 1
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR2])
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+
+
 def test_another_program_is_started_as_ever() -> None:
     said = subprocess.run([sys.executable, "-c", "import sys; print(sys.argv)"], capture_output=True, env=UNBUFFERED)
     assert said.stdout == b"['-c']\n"
@@ -134,7 +171,7 @@ def test_broker_processes_are_forked_for_their_supervisor(tmp_path: Path) -> Non
         supervisor, brokers = server.pid, broker_pids(tmp_path)
         assert supervisor is not None and is_forked(supervisor) and len(brokers) == 2
         for pid in brokers.values():
-            assert is_forked(pid) and parent_of(pid) == supervisor and os.getsid(pid) == pid
+            assert is_forked(pid) and status_of(pid)["PPid"] == str(supervisor) and os.getsid(pid) == pid
         # One that is killed is seen to end, and comes back.
         os.kill(brokers[1], signal.SIGKILL)
         until(lambda: broker_pids(tmp_path).get(1) not in (None, brokers[1]))

@@ -22,14 +22,13 @@ from hubweir.spark.sink.task_writer import Written, write_rows
 from hubweir.spark.sink.write_options import parse_write_options
 from hubweir.testing.server_process import ServerProcess
 
-SOURCE = str(Path(__file__).parents[2] / "src")
 COLUMNS = sink_columns([("body", "binary")])
 ROWS, BATCHES = 200, 120
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path / "data", environment={"PYTHONPATH": SOURCE}) as running:
+    with ServerProcess(tmp_path / "data") as running:
         asyncio.run(create_hub(running.connection_string()))
         yield running
         close_clients()

@@ -9,11 +9,9 @@ import pytest
 from hubweir.testing.broker_processes import broker_pids, children_of
 from hubweir.testing.server_process import READY_LINE, START_S, ServerFailed, ServerProcess
 
-SOURCE = {"PYTHONPATH": str(Path(__file__).resolve().parents[3])}
-
 
 def test_it_starts_is_killed_starts_again_and_stops(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path / "data", environment=SOURCE)
+    server = ServerProcess(tmp_path / "data")
     with server:
         first = server.pid
         assert READY_LINE in server.output
@@ -28,7 +26,7 @@ def test_it_starts_is_killed_starts_again_and_stops(tmp_path: Path) -> None:
 def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "FORMAT").write_text("hubweir data 99\n")
-    server = ServerProcess(tmp_path / "data", environment=SOURCE)
+    server = ServerProcess(tmp_path / "data")
     with pytest.raises(ServerFailed, match="nothing was changed"):
         server.start()
     assert server.pid is None
@@ -51,7 +49,7 @@ LINUX_ALONE = pytest.mark.skipif(sys.platform != "linux", reason="several broker
 @LINUX_ALONE
 def test_a_kill_leaves_no_broker_process_and_that_of_the_supervisor_leaves_all(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with ServerProcess(data, arguments=("--brokers", "2"), environment=SOURCE) as server:
+    with ServerProcess(data, arguments=("--brokers", "2")) as server:
         before = broker_pids(data)
         assert len(before) == 2
         server.kill_supervisor()
@@ -66,7 +64,7 @@ def test_a_kill_leaves_no_broker_process_and_that_of_the_supervisor_leaves_all(t
 
 @LINUX_ALONE
 def test_a_kill_leaves_no_broker_process_that_does_not_listen_yet(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path / "data", arguments=("--brokers", "2"), environment=SOURCE)
+    server = ServerProcess(tmp_path / "data", arguments=("--brokers", "2"))
     server.begin()
     assert server.pid is not None
     until = time.monotonic() + START_S
