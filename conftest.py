@@ -10,6 +10,7 @@ A test that plans faults of a disk in memory and meets none of them fails: tests
 So does one that leaves a file of such a disk open: tests/closed_files.py.
 A test marked own_interpreter shares its process with no other test: tests/own_interpreter.py.
 Collections of garbage pass over the tests that were collected: tests/frozen_items.py.
+Services are forked from a process that has imported hubweir, but for --all: tests/fork_server.
 """
 
 import os

@@ -88,6 +88,7 @@ def fixed_at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
     lines = (thread / "status").read_text().splitlines()
     return (
         {name: value for name, value in environment.items() if name.startswith(READ_AT_THE_START)}
+        | {"PYTHONPATH": _elsewhere(environment.get("PYTHONPATH", ""))}
         | {
             name: value
             for name, _, value in (line.partition("\t") for line in lines)
@@ -95,6 +96,11 @@ def fixed_at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
         }
         | {space.name: os.readlink(space) for space in (thread / "ns").iterdir()}
     )
+
+
+def _elsewhere(path: str) -> str:
+    """The folders of a PYTHONPATH in which this process does not look for modules anyway."""
+    return os.pathsep.join(folder for folder in path.split(os.pathsep) if folder not in sys.path)
 
 
 class ForkServer:

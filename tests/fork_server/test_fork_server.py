@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import hubweir
 from hubweir.testing.broker_processes import broker_pids, children_of
 from hubweir.testing.server_process import ServerProcess
 from tests.fork_server.forked_popen import ForkedPopen
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 
 HUBWEIR = ("-m", "hubweir")
 PLANTED = (str(Path(__file__).parents[1] / "crash" / "lying_server.py"),)
+SOURCE = str(Path(hubweir.__file__).parents[1])
 CLONE_NEWNET = 0x40000000
 UNBUFFERED = {**os.environ, "PYTHONUNBUFFERED": "1"}
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -98,6 +100,13 @@ def test_a_file_of_the_tests_is_forked(tmp_path: Path) -> None:
         assert is_forked(process.pid)
 
 
+def test_a_folder_where_modules_are_looked_for_anyway_changes_nothing(tmp_path: Path) -> None:
+    environment = {**UNBUFFERED, "PYTHONPATH": SOURCE}
+    with started("serve", "--data", str(tmp_path), "--port", "0", env=environment) as process:
+        assert process.stdout is not None and process.stdout.readline()
+        assert is_forked(process.pid)
+
+
 def test_a_signal_ends_it_and_its_exit_code_says_so(tmp_path: Path) -> None:
     with started("serve", "--data", str(tmp_path), "--port", "0") as process:
         process.kill()
@@ -117,6 +126,7 @@ def test_it_knows_no_descriptor_of_who_asked(tmp_path: Path) -> None:
     "options",
     [
         {"env": {**UNBUFFERED, "PYTHONHASHSEED": "1"}},
+        {"env": {**UNBUFFERED, "PYTHONPATH": os.pathsep.join([SOURCE, "/else"])}},
         {"env": {**UNBUFFERED, "LD_BIND_NOW": "1"}},
         {"env": {**UNBUFFERED, "HUBWEIR_KERNELS": "pure"}},
         {"env": BUFFERED},
