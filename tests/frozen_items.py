@@ -45,19 +45,29 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def frozen_items(generator_of_hypothesis: None) -> Iterator[None]:
-    """Behind the first draw of hypothesis, which asks the collector who knows what."""
+def frozen_items(generator_of_hypothesis: None) -> Iterator[int]:
+    """How many objects are frozen, behind the first draw of hypothesis, which asks the collector who knows what."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(garbage_collector, "gc", _Frost())
         gc.freeze()
-        yield
+        yield gc.get_freeze_count()
 
 
 @pytest.fixture(autouse=True, scope="module")
-def what_a_file_has_lost() -> Iterator[None]:
+def what_a_file_has_lost(frozen_items: int) -> Iterator[None]:
     """It is freed behind its file: a service in this process collects seldom, so it would fill the memory."""
     yield
     free_what_is_lost()
+    check_frozen(frozen_items)
+
+
+def check_frozen(number: int) -> None:
+    """Fail, and freeze again, where a file has thawed what was frozen before it: each service that a later test starts
+    in this process would look at all tests.
+    """
+    if gc.get_freeze_count() < number / 2:
+        gc.freeze()
+        pytest.fail("a test of this file calls gc.unfreeze(): it takes the mark own_interpreter, or freezes again")
 
 
 def free_what_is_lost() -> None:

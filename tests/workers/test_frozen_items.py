@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 from hubweir.drivers.garbage_collector import BEATS_PER_FREEZE, GarbageCollector
-from tests.frozen_items import free_what_is_lost, pytest_collection
+from tests.frozen_items import check_frozen, free_what_is_lost, pytest_collection
 
 
 class Circle:
@@ -40,6 +40,14 @@ def test_control_a_thaw_has_collections_look_at_the_tests(request: pytest.Fixtur
         assert is_looked_at(request.session.items[0])
     finally:
         gc.freeze()
+
+
+def test_a_file_that_thaws_the_tests_is_told_and_they_are_frozen_again(frozen_items: int) -> None:
+    check_frozen(frozen_items)
+    gc.unfreeze()
+    with pytest.raises(pytest.fail.Exception, match="unfreeze"):
+        check_frozen(frozen_items)
+    check_frozen(frozen_items)
 
 
 @pytest.mark.parametrize("is_served", [False, True])

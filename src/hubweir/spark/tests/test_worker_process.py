@@ -22,7 +22,6 @@ def test_garbage_is_frozen_again_only_when_modules_were_loaded(monkeypatch: pyte
         freeze_garbage()
         assert not is_looked_through(kept)
     finally:
-        gc.unfreeze()
         worker_process._told = None
 
 
