@@ -354,6 +354,7 @@ def test_a_change_that_cannot_be_stored_now_is_503(monkeypatch: pytest.MonkeyPat
     """The one that finds out about the disk has no known outcome, which is 504; those behind it are not begun."""
     with running_namespace(host=(HOST,)) as namespace, Administered(namespace).client() as client:
         with troubled(monkeypatch) as disk:
+            client.create_queue("before")  # behind it no write of the start is under way
             disk.is_broken.set()
             for name, status in (("first", 504), ("second", 503)):
                 with pytest.raises(HttpResponseError, match="SubCode=50004") as refused:

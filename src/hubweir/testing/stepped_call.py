@@ -40,10 +40,6 @@ class Outcome(Generic[T]):
         return self._value  # type: ignore[return-value]
 
 
-class Abandoned(BaseException):
-    """The process that made the call is gone: the call does nothing more."""
-
-
 class _Turns:
     """A thread that runs one job after the other, each when it is given the turn."""
 
@@ -59,8 +55,10 @@ class _Turns:
     def _run(self) -> None:
         while True:
             self._go.acquire()
-            assert self.job is not None
-            self.job()
+            job, self.job = self.job, None
+            assert job is not None
+            job()
+            del job  # or it would keep its world until the thread has another one
             self._stopped.release()
 
     def give(self) -> None:
@@ -82,7 +80,7 @@ class SteppedCall(Generic[T]):
         self._turns = _Turns.idle.pop() if _Turns.idle else _Turns()
         self._turns.job = self._run
         self._end: BaseException | None = None
-        self._has_ended = self._is_abandoned = False
+        self._has_ended = False
         self.outcome: Outcome[T] | None = None
 
     def _run(self) -> None:
@@ -98,19 +96,10 @@ class SteppedCall(Generic[T]):
         if not self._has_ended:
             return False
         _Turns.idle.append(self._turns)
-        if self._end is not None and not self._is_abandoned:
+        if self._end is not None:
             raise self._end
         return True
 
     def pause(self) -> None:
-        """From within the call: stop here. Raises Abandoned when the call is to do nothing more."""
-        if not self._is_abandoned:
-            self._turns.give_back()
-        if self._is_abandoned:
-            raise Abandoned
-
-    def abandon(self) -> None:
-        """Unwind a call that has stopped; every pause() on the way raises again."""
-        self._is_abandoned = True
-        while not self._has_ended:
-            self.advance()
+        """From within the call: stop here. It never goes on when the process that made it is gone by then."""
+        self._turns.give_back()
