@@ -344,5 +344,6 @@ class SupervisedProcess:
 
     def _lost(self, why: str) -> None:
         logger.error("broker process %d %s: it is killed", self.index, why)
+        self.has_left = self.has_left or self._end.is_last
         if self.life is not None:
             self.life.send(signal.SIGKILL)

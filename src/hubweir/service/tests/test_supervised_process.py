@@ -633,6 +633,24 @@ async def test_one_that_somebody_else_asks_to_end_while_the_service_stops_counts
 
 
 @on_a_loop
+async def test_one_that_is_killed_since_it_stalls_while_the_service_stops_counts_as_well() -> None:
+    """It does not answer when it is to let its clients go."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heartbeat, "BEAT_MS", 5)
+        world = World()
+        world.door.state = ProcessState(101, 3, "", (), 0, is_serving=True, follows=True, away=())
+        keeping = asyncio.ensure_future(world.process.keep())
+        world.set(True)
+        await world.until(lambda: world.process.is_serving)
+        world.door.answers_not = True
+        letting_go = asyncio.ensure_future(world.process.let_clients_go())
+        await world.until(lambda: ("ended", 101) in world.seen)
+        letting_go.cancel()
+        await world.close(keeping)
+        assert world.lives[0].exit_code == -signal.SIGKILL and world.process.has_left
+
+
+@on_a_loop
 async def test_one_that_let_its_clients_go_has_the_time_to_write_what_is_pending_alone() -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         patch.setattr(process_end, "STOP_S", 0.3)
