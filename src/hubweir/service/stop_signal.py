@@ -76,6 +76,8 @@ class _SignalThread:
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._is_heard = threading.Event()
+        self._is_over = False
+        self._ending = threading.Lock()  # the thread ends behind the signal that is sent to it
         self._thread = threading.Thread(target=self._hear, name="hubweir-signals", daemon=True)
 
     def __enter__(self) -> None:
@@ -86,15 +88,22 @@ class _SignalThread:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_heard.set()  # the loop goes on from here
-        if self._thread.ident is not None and self._thread.is_alive():
-            signal.pthread_kill(self._thread.ident, _OVER)
+        with self._ending:
+            self._is_over = True
+            if self._thread.ident is not None and self._thread.is_alive():
+                signal.pthread_kill(self._thread.ident, _OVER)
         self._thread.join()
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
 
     def _hear(self) -> None:
-        while signal.sigwait(self._numbers) != _OVER:
-            self._loop.call_soon_threadsafe(self._heard)
-            self._limit.wait_for_loop(self._is_heard)
+        while True:
+            if signal.sigwait(self._numbers) != _OVER:
+                self._loop.call_soon_threadsafe(self._heard)
+                self._limit.wait_for_loop(self._is_heard)
+                continue
+            with self._ending:
+                if self._is_over:
+                    return
 
     def _heard(self) -> None:
         self._is_heard.set()
@@ -106,5 +115,5 @@ def hear_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT, _OVER})
 
 
-# Ends the thread. Nobody else sends it to one thread.
+# Wakes the thread when it is to end. Others may send it to the process: the thread takes it, too, and goes on.
 _OVER = signal.SIGUSR1

@@ -207,3 +207,21 @@ def test_a_program_that_is_started_in_a_start_hears_signals_when_it_wants_to() -
             await starting
 
     run_on("asyncio", scenario())
+
+
+def test_a_signal_that_somebody_else_sends_to_end_the_thread_does_not_end_it() -> None:
+    program = (
+        "import asyncio, os, signal\n"
+        "from hubweir.service.bounded_stop import StopLimit\n"
+        "from hubweir.service.stop_signal import StopSignal\n"
+        "async def start():\n"
+        "    os.kill(os.getpid(), signal.SIGUSR1)\n"
+        "    await asyncio.sleep(0.2)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    await asyncio.Event().wait()\n"
+        "async def life():\n"
+        "    with StopLimit() as limit:\n"
+        "        assert await StopSignal((signal.SIGTERM,), limit).started(start()) is None\n"
+        "asyncio.run(life())"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=30).returncode == 0
