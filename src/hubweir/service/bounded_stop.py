@@ -83,7 +83,7 @@ class StoppingProcess:
 
 
 class StopLimit:
-    """A context manager around the life of a process, its loop's end included; `begin` when it stops.
+    """A context manager around the life of a process, its loop's end included; `starts` first, `begin` when it stops.
 
     has_begun: it did.
     """
@@ -92,6 +92,7 @@ class StopLimit:
         self._end_process = end_process
         self._is_over = threading.Event()
         self._stopping: StoppingProcess | None = None
+        self._leave: Callable[[], None] = lambda: None
 
     def __enter__(self) -> StopLimit:
         return self
@@ -101,9 +102,13 @@ class StopLimit:
     ) -> None:
         self._is_over.set()
 
+    def starts(self, stopping: StoppingProcess) -> None:
+        """From now on it may have what nobody else would end."""
+        self._leave = stopping.leave
+
     def begin(self, stopping: StoppingProcess, *, failed: BaseException | None = None) -> None:
         """From now on it has its stop_limit_s. failed: what ended its start; who waits for the stop would say so."""
-        self._stopping = stopping
+        self._stopping, self._leave = stopping, stopping.leave
         threading.Thread(target=self._watch, args=(stopping, failed), name="hubweir-stop", daemon=True).start()
 
     def wait_for_loop(self, is_heard: threading.Event) -> None:
@@ -126,17 +131,15 @@ class StopLimit:
         if self._is_over.wait(limit_s):
             return
         what = ", ".join(stopping.stop_waits.names) or "threads that have not ended"
-        self._end(limit_s, what, failed, stopping.leave)
+        self._end(limit_s, what, failed)
 
-    def _end(
-        self, seconds: float, what: str, failed: BaseException | None, leave: Callable[[], None] = lambda: None
-    ) -> None:
-        """End the process without what it waits for, and say so. leave: see StoppingProcess."""
+    def _end(self, seconds: float, what: str, failed: BaseException | None) -> None:
+        """End the process without what it waits for, and say so."""
         tell = threading.Thread(target=_tell, args=(seconds, what, failed), name="hubweir-stop-log", daemon=True)
         try:
             tell.start()
             tell.join(TELL_S)
-            leave()
+            self._leave()
         finally:
             self._end_process(EXIT_LEFT)
 

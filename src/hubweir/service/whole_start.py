@@ -20,6 +20,8 @@ async def whole_start(parts: Parts, limit: StopLimit | None) -> AsyncIterator[No
     limit: of the process, which ends at it, with the reason in its log, where they do not stop; None: it waits for
     them. DataFolderUnusable for what the disk refuses.
     """
+    if limit is not None:
+        limit.starts(parts)
     try:
         yield
     except BaseException as error:

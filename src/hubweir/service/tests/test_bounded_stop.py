@@ -135,3 +135,17 @@ def test_a_start_whose_loop_hears_of_no_stop_ends_in_the_time_of_a_disk(
         limit.wait_for_loop(heard)
     limit.wait_for_loop(threading.Event())  # it has ended by itself meanwhile
     assert codes == [EXIT_LEFT]
+
+
+def test_a_start_whose_loop_hears_of_no_stop_ends_what_it_had_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Starts(StoppingProcess):
+        def leave(self) -> None:
+            seen.append("left")
+
+    monkeypatch.setattr(bounded_stop, "DISK_WAIT_S", 0.05)
+    seen = list[object]()
+    with StopLimit(seen.append) as limit:
+        limit.starts(Starts())
+        assert not limit.has_begun
+        limit.wait_for_loop(threading.Event())
+    assert seen == ["left", EXIT_LEFT]

@@ -16,6 +16,7 @@ from hubweir.service.bounded_stop import EXIT_LEFT, StopLimit
 from hubweir.service.served_stores import NoStoreAnswers
 from hubweir.service.service import Service
 from hubweir.service.tests.started_service import settings
+from hubweir.service.whole_start import whole_start
 from hubweir.testing.event_loops import run_on
 
 WAIT_S = 120.0
@@ -68,3 +69,21 @@ def test_a_start_that_fails_and_stops_in_time_is_refused_without_a_line(
         with pytest.raises(AddressTaken):
             run_on("asyncio", start(taken.getsockname()[1]))
     assert "start failed" not in caplog.text
+
+
+def test_a_start_whose_loop_hears_of_no_stop_leaves_nothing_alive_that_it_had_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = list[object]()
+
+    async def start(limit: StopLimit) -> None:
+        service = Service(settings(tmp_path))
+        monkeypatch.setattr(service, "leave", lambda: seen.append("left"))
+        async with whole_start(service, limit):
+            limit.wait_for_loop(threading.Event())
+        await service.stop()
+
+    monkeypatch.setattr(bounded_stop, "DISK_WAIT_S", 0.05)
+    with StopLimit(seen.append) as limit:
+        run_on("asyncio", start(limit))
+    assert seen == ["left", EXIT_LEFT]
