@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from hubweir.amqp.messaging.message import Message
 from hubweir.broker.commands.command import Answer, Command
+from hubweir.broker.commands.process import Refusal
 from hubweir.errors import TIMED_OUT, ServiceError
 from hubweir.gateway.amqp.answer_deadline import AnswerDeadline, server_timeout_ms
 from hubweir.gateway.amqp.request_node import RequestNode, text_property
@@ -63,6 +64,7 @@ class Inquiry(Generic[A]):
         untold: Callable[[FragmentPlace, A], None] | None = None,
     ) -> None:
         """Ask all at once; then, with all answers in order, answer the request, or raise. A refusal is the request's.
+        Where one fragment does not know the outcome, nobody knows that of the request.
 
         untold: what to do with an answer that the client does not hear of.
         """
@@ -74,7 +76,7 @@ class Inquiry(Generic[A]):
                 return
             told = [answers[at] for at in range(len(questions))]
             found = [each for each in told if isinstance(each, self._kind)]
-            refused = [error_of(each) for each in told if not isinstance(each, self._kind)]
+            refused = [each for each in told if not isinstance(each, self._kind)]
             is_told = self._deadline.answered()
             if is_told and not refused:
                 self._end(partial(then, found))
@@ -83,7 +85,7 @@ class Inquiry(Generic[A]):
                 if untold is not None and isinstance(each, self._kind):
                     untold(question.place, each)
             if is_told:
-                self._refuse(refused[0])
+                self._refuse(self._why_not(refused))
 
         for at, question in enumerate(questions):
             question.place.broker.submit(question.command, partial(came, at))
@@ -146,10 +148,21 @@ class Inquiry(Generic[A]):
     def _refuse(self, refusal: ServiceError) -> None:
         self._node.refuse(self._message, self._size, refusal, entity=self._node.entity)
 
+    def _why_not(self, refused: Sequence[Answer]) -> ServiceError:
+        unknown = next((each for each in refused if isinstance(each, Refusal) and not each.known), None)
+        if unknown is None:
+            return error_of(refused[0])
+        return ServiceError(TIMED_OUT, f"The outcome of {self._operation} is not known: {unknown.text}")
+
     def _time_over(self) -> None:
-        operation = (text_property(self._message, "operation") or "").removeprefix(PREFIX)
         text = (
-            f"{operation} at '{self._node.entity}' was not answered within {self._limit_ms} ms, as its server-timeout "
-            "says; whether it takes effect is not known. Look, then ask again."
+            f"{self._operation} was not answered within {self._limit_ms} ms, as its server-timeout says; whether it "
+            "takes effect is not known. Look, then ask again."
         )
         self._refuse(ServiceError(TIMED_OUT, text))
+
+    @property
+    def _operation(self) -> str:
+        """What was asked of which entity, in words."""
+        operation = (text_property(self._message, "operation") or "").removeprefix(PREFIX)
+        return f"{operation} at '{self._node.entity}'"

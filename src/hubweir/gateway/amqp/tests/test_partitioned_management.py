@@ -224,6 +224,23 @@ def test_a_token_of_no_fragment_is_a_lost_lock_and_the_others_are_done(world: Wo
     assert (code_of(ask(peer, "update-disposition", wanted)), active(world)) == (410, 0)
 
 
+@pytest.mark.parametrize("unknown", [0, 1])
+def test_an_outcome_that_one_of_several_fragments_does_not_know_is_not_known(
+    world: World, peer: Peer, unknown: int
+) -> None:
+    send_to(peer, 1, 8)
+    link = peer.receiver("orders", credit=2, **PEEK_LOCK)
+    wanted = {"disposition-status": "completed", "lock-tokens": uuids(*tokens_of(peer, link))}
+    stores = [store_of(world, fragment) for fragment in numbers(peer, link)]
+    for at, store in enumerate(stores):
+        answer = Refusal(STORE_OFFLINE, "its disk did not say", known=False) if at == unknown else AWAY
+        world.gates[store].refuse[SettleMessages] = answer
+    answer = ask(peer, "update-disposition", wanted)
+    properties = answer.application_properties or {}
+    assert (code_of(answer), properties["errorCondition"]) == (408, "com.microsoft:timeout")
+    assert "update-disposition at 'orders' is not known: its disk did not say" in str(properties["statusDescription"])
+
+
 def test_locks_are_settled_at_their_fragments_also_in_a_transaction(
     world: World, peer: Peer, controller: Controller
 ) -> None:
