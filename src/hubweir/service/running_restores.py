@@ -60,6 +60,9 @@ class Stopping(HubweirError):
 class TakesIn(Protocol):
     """Who serves the namespaces of a service (served_namespaces.py)."""
 
+    def check_goes_on(self, what: str) -> None:
+        """ServiceError behind the stop, with what to ask for when the service runs again."""
+
     def judge(self, namespace: BackedUp) -> None:
         """ServiceError where it cannot be served beside what is served now."""
 
@@ -120,8 +123,7 @@ class RunningRestores:
         self._over.clear()
         try:
             restore = await self._judged(name, source)
-            if self._is_stopping:  # nobody would end it before the stores are closed
-                raise ServiceError(SERVER_BUSY, "The service stops: restore when it runs again.")
+            self._served.check_goes_on("restore the namespace")
         except BaseException:
             self._over.set()
             raise

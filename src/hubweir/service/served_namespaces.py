@@ -136,11 +136,11 @@ class ServedNamespaces:
     # What may be asked for (gateway/namespace_management.py)
 
     async def create(self, wanted: NewNamespace) -> None:
-        self._check_goes_on("create the namespace")
+        self.check_goes_on("create the namespace")
         await self._whole(self._create(wanted), name=f"creation of namespace {wanted.name}")
 
     async def delete(self, name: str) -> None:
-        self._check_goes_on("delete the namespace")
+        self.check_goes_on("delete the namespace")
         await self._whole(self._delete(name), name=f"deletion of namespace {name}")
 
     async def restore(self, name: str, source: str) -> None:
@@ -194,7 +194,7 @@ class ServedNamespaces:
         ServiceError SERVER_BUSY when the service stops.
         """
         async with self._turn:
-            self._check_goes_on("have it read its settings")
+            self.check_goes_on("have it read its settings")
             known = [gateway.namespace.description for gateway in self._process.gateways]
             wanted = namespaces_at_start(said, known).namespaces
             check_development_key(self._settings, [each.key for each in wanted])
@@ -218,7 +218,12 @@ class ServedNamespaces:
         await self._followed()
         await self._removed(gateway, keeper, catalog)
 
-    # A namespace of a backup (running_restores.py)
+    # What restores ask of it (running_restores.py)
+
+    def check_goes_on(self, what: str) -> None:
+        """ServiceError behind the stop: nobody would end what begins then before the catalogs are closed."""
+        if self._is_stopping:
+            raise ServiceError(SERVER_BUSY, f"The service stops: {what} when it runs again.")
 
     def judge(self, namespace: BackedUp) -> None:
         new = restored_namespace(namespace.description)
@@ -303,11 +308,6 @@ class ServedNamespaces:
             throughput_units=units or None,
             maximum_throughput_units=maximum or None,
         )
-
-    def _check_goes_on(self, what: str) -> None:
-        """ServiceError behind the stop: nobody would end what begins then before the catalogs are closed."""
-        if self._is_stopping:
-            raise ServiceError(SERVER_BUSY, f"The service stops: {what} when it runs again.")
 
     def _check_place(self, name: str) -> None:
         """ServiceError where the service has the name already, or takes no more namespaces."""

@@ -211,7 +211,7 @@ def test_none_begins_behind_a_stop(backup: Path, tmp_path: Path, monkeypatch: py
     with running_namespace(data=str(data)) as running:
         before = files_of(data)
         assert names(running) == ["hubweir"]
-    assert refusals == ["The service stops: restore when it runs again."] and files_of(data) == before
+    assert refusals == ["The service stops: restore the namespace when it runs again."] and files_of(data) == before
 
 
 # What is damaged
