@@ -42,7 +42,7 @@ from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.resource_path import fold
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.subscription_description import SubscriptionDescription
-from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription, WantedRule
 
 logger = logging.getLogger(__name__)
 
@@ -205,15 +205,7 @@ class CatalogKeeper:
 
         self._writer.change_rules(name, change, changed)
 
-    def put_subscription_rule(
-        self,
-        subscription: str,
-        rule: SubscriptionRuleDescription,
-        on_done: OnSubscriptionRule,
-        *,
-        replaces: bool,
-        keeps: KeptPart = KeptPart.NOTHING,
-    ) -> None:
+    def put_subscription_rule(self, subscription: str, wanted: WantedRule, on_done: OnSubscriptionRule) -> None:
         """Make a rule of a subscription, by its path, or replace the one of its name; see CatalogWriter.
 
         on_done when the topic goes by it, too.
@@ -226,7 +218,7 @@ class CatalogKeeper:
                 self._lines.subscription_rule(subscription, result.name)
                 self._tell_rules(subscription, lambda logs: logs.put_rule(result), result, on_done)
 
-        self._writer.put_rule(subscription, rule, put, replaces=replaces, keeps=keeps)
+        self._writer.put_rule(subscription, wanted, put)
 
     def remove_subscription_rule(self, subscription: str, name: str, on_done: OnRemoved) -> None:
         """Remove a rule of a subscription; see CatalogWriter. on_done when the topic knows it no more, too."""

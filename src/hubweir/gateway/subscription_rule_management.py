@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from hubweir.gateway.keeper.keeper import Keeper
 from hubweir.namespace.catalog_writer import OnRemoved, OnSubscriptionRule
-from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription, check_subscription_rule
+from hubweir.namespace.subscription_rule import (
+    KeptPart,
+    SubscriptionRuleDescription,
+    WantedRule,
+    check_subscription_rule,
+)
 from hubweir.topic.rule import read_rule
 
 
@@ -19,7 +24,7 @@ class SubscriptionRuleManagement:
 
     def create(self, subscription: str, rule: SubscriptionRuleDescription, on_done: OnSubscriptionRule) -> None:
         """One rule more. Raises ServiceError for one that means nothing."""
-        self._keeper.put_subscription_rule(subscription, check_rule(rule), on_done, replaces=False)
+        self._keeper.put_subscription_rule(subscription, WantedRule(check_rule(rule)), on_done)
 
     def replace(
         self,
@@ -31,7 +36,7 @@ class SubscriptionRuleManagement:
     ) -> None:
         """A rule in the place of the one of its name, but for what it keeps of that. Raises ServiceError for one that
         means nothing."""
-        self._keeper.put_subscription_rule(subscription, check_rule(rule), on_done, replaces=True, keeps=keeps)
+        self._keeper.put_subscription_rule(subscription, WantedRule(check_rule(rule), keeps), on_done)
 
     def delete(self, subscription: str, name: str, on_done: OnRemoved) -> None:
         """A rule less."""

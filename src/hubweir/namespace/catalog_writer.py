@@ -25,7 +25,7 @@ from hubweir.namespace.event_hub_description import PARTITIONS_LIMIT
 from hubweir.namespace.namespace import Namespace
 from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
-from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription, WantedRule
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
 
 T = TypeVar("T")
@@ -115,22 +115,11 @@ class CatalogWriter:
             lambda: self._changes.move_log(log_id, store_index), lambda: self._changes.owner_of(log_id), on_done
         )
 
-    def put_rule(
-        self,
-        subscription: str,
-        rule: SubscriptionRuleDescription,
-        on_done: OnSubscriptionRule,
-        *,
-        replaces: bool,
-        keeps: KeptPart = KeptPart.NOTHING,
-    ) -> None:
-        """Make a rule of a subscription, by its path, or replace the one of its name, but for what it keeps.
-
-        on_done: as it is then.
-        """
+    def put_rule(self, subscription: str, wanted: WantedRule, on_done: OnSubscriptionRule) -> None:
+        """Make a rule of a subscription, by its path, or replace one. on_done: with it as it is then."""
         self._submit(
-            lambda: self._changes.put_rule(subscription, rule, replaces=replaces, keeps=keeps),
-            lambda: self.namespace.subscription_rule(subscription, rule.name),
+            lambda: self._changes.put_rule(subscription, wanted),
+            lambda: self.namespace.subscription_rule(subscription, wanted.rule.name),
             on_done,
         )
 

@@ -35,7 +35,12 @@ from hubweir.namespace.namespace_description import NamespaceDescription
 from hubweir.namespace.rule_changes import RuleLevel
 from hubweir.namespace.rule_description import Rules
 from hubweir.namespace.subscription_description import SubscriptionDescription
-from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription, check_subscription_rule
+from hubweir.namespace.subscription_rule import (
+    KeptPart,
+    SubscriptionRuleDescription,
+    WantedRule,
+    check_subscription_rule,
+)
 from hubweir.namespace.tiers import Profile
 
 K = TypeVar("K", bound=EntityDescription)
@@ -135,18 +140,15 @@ class Changes:
             raise ServiceError(ARGUMENT_ERROR, text)
         return MoveLog(entity.entity_id, log_id, store_index)
 
-    def put_rule(
-        self, subscription: str, rule: SubscriptionRuleDescription, *, replaces: bool, keeps: KeptPart
-    ) -> PutRule:
+    def put_rule(self, subscription: str, wanted: WantedRule) -> PutRule:
         """A rule of a subscription that is served: a new one, or one in the place of that of its name.
 
-        keeps: what that had, and the new one has, too. ENTITY_EXISTS, NOT_FOUND, or RESOURCE_LIMIT for a topic that has
-        too many of this sort.
+        ENTITY_EXISTS, NOT_FOUND, or RESOURCE_LIMIT for a topic that has too many of this sort.
         """
         entity = self.served(subscription, SubscriptionDescription)
-        check_subscription_rule(rule)
+        rule, keeps = check_subscription_rule(wanted.rule), wanted.keeps
         known = self._catalog.rules_of(entity.entity_id).find(rule.name)
-        if replaces:
+        if keeps is not None:
             if known is None:
                 raise self.context().not_found(f"{entity.name}/Rules/{rule.name}")
             kept = {} if keeps is KeptPart.NOTHING else {keeps.value: getattr(known, keeps.value)}

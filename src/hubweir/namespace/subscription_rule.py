@@ -103,6 +103,17 @@ class KeptPart(Enum):
     ACTION = "action"
 
 
+@dataclass(frozen=True, slots=True)
+class WantedRule:
+    """A rule that a subscription is to have.
+
+    keeps: what stays of the one of its name, in whose place it comes; None: there is none of its name yet.
+    """
+
+    rule: SubscriptionRuleDescription
+    keeps: KeptPart | None = None
+
+
 def check_subscription_rule(rule: SubscriptionRuleDescription) -> SubscriptionRuleDescription:
     """The rule, when its name is legal and nothing in it is too long. Raises ServiceError ARGUMENT_OUT_OF_RANGE.
 

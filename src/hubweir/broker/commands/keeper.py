@@ -108,13 +108,12 @@ class RuleAsKept(Answer, frozen=True):
 class PutCatalogRule(KeeperCommand, frozen=True):
     """Make a rule of a subscription, by its path, or replace the one of its name.
 
-    keeps: what stays of that, a value of KeptPart.
+    keeps: what stays of that, a value of KeptPart; None: there is none of its name yet.
     """
 
     subscription: str
     rule: bytes
-    replaces: bool
-    keeps: str = ""
+    keeps: str | None
 
 
 @command(199, Done)

@@ -41,7 +41,7 @@ from hubweir.namespace.changes import EntityChange, RuleChange
 from hubweir.namespace.entity import AnyEntity, EntityDescription
 from hubweir.namespace.followed_catalog import FollowedCatalog
 from hubweir.namespace.namespace import Namespace
-from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription
+from hubweir.namespace.subscription_rule import WantedRule
 
 A = TypeVar("A", bound=Answer)
 K = TypeVar("K", bound=EntityDescription)
@@ -126,17 +126,9 @@ class FollowedNamespace:
         command = UpdateAuthorizationRules(self.link.owner, self.name, name, encode_change(change))
         self._ask(command, Answer, lambda _: self.namespace.rule_level(name), on_done)
 
-    def put_subscription_rule(
-        self,
-        subscription: str,
-        rule: SubscriptionRuleDescription,
-        on_done: OnSubscriptionRule,
-        *,
-        replaces: bool,
-        keeps: KeptPart = KeptPart.NOTHING,
-    ) -> None:
-        put = encode_subscription_rule(rule)
-        command = PutCatalogRule(self.link.owner, self.name, subscription, put, replaces, keeps.value)
+    def put_subscription_rule(self, subscription: str, wanted: WantedRule, on_done: OnSubscriptionRule) -> None:
+        rule, keeps = encode_subscription_rule(wanted.rule), None if wanted.keeps is None else wanted.keeps.value
+        command = PutCatalogRule(self.link.owner, self.name, subscription, rule, keeps)
         self._ask(command, RuleAsKept, lambda kept: decode_subscription_rule(kept.rule), on_done)
 
     def remove_subscription_rule(self, subscription: str, name: str, on_done: OnRemoved) -> None:

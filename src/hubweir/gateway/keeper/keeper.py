@@ -13,7 +13,7 @@ from hubweir.errors import ServiceError
 from hubweir.namespace.catalog_writer import OnNamespace, OnRemoved, OnRules, OnSubscriptionRule
 from hubweir.namespace.changes import EntityChange, RuleChange
 from hubweir.namespace.entity import AnyEntity, EntityDescription
-from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription
+from hubweir.namespace.subscription_rule import WantedRule
 
 K = TypeVar("K", bound=EntityDescription)
 Tags = tuple[tuple[str, str], ...]
@@ -57,17 +57,8 @@ class Keeper(Protocol):
         None leaves them, and a location that is there stays.
         """
 
-    def put_subscription_rule(
-        self,
-        subscription: str,
-        rule: SubscriptionRuleDescription,
-        on_done: OnSubscriptionRule,
-        *,
-        replaces: bool,
-        keeps: KeptPart = KeptPart.NOTHING,
-    ) -> None:
-        """Make a rule of a subscription, by its path, or replace the one of its name, but for what it keeps; on_done
-        when its topic goes by it, too."""
+    def put_subscription_rule(self, subscription: str, wanted: WantedRule, on_done: OnSubscriptionRule) -> None:
+        """Make a rule of a subscription, by its path, or replace one; on_done when its topic goes by it, too."""
 
     def remove_subscription_rule(self, subscription: str, name: str, on_done: OnRemoved) -> None:
         """Remove a rule of a subscription; on_done when its topic knows it no more, too."""

@@ -52,7 +52,7 @@ from hubweir.namespace.change_forms import (
     kind_of,
 )
 from hubweir.namespace.entity import EntityDescription
-from hubweir.namespace.subscription_rule import KeptPart
+from hubweir.namespace.subscription_rule import KeptPart, WantedRule
 
 T = TypeVar("T")
 
@@ -161,13 +161,11 @@ class KeeperServer:
         self._keeper(gateway).change_rules(command.entity, decode_change(command.change), _then(on_answer, _done))
 
     def _put_rule(self, gateway: Gateway, command: PutCatalogRule, on_answer: OnAnswer) -> None:
-        rule = decode_subscription_rule(command.rule)
+        keeps = None if command.keeps is None else KeptPart(command.keeps)
         self._keeper(gateway).put_subscription_rule(
             command.subscription,
-            rule,
+            WantedRule(decode_subscription_rule(command.rule), keeps),
             _then(on_answer, lambda kept: RuleAsKept(encode_subscription_rule(kept))),
-            replaces=command.replaces,
-            keeps=KeptPart(command.keeps),
         )
 
     def _remove_rule(self, gateway: Gateway, command: RemoveCatalogRule, on_answer: OnAnswer) -> None:

@@ -23,7 +23,7 @@ from hubweir.namespace.messaging_description import MessagingDescription
 from hubweir.namespace.queue_description import QueueDescription
 from hubweir.namespace.storage_settings import StorageSettings
 from hubweir.namespace.subscription_description import SubscriptionDescription
-from hubweir.namespace.subscription_rule import SubscriptionRuleDescription
+from hubweir.namespace.subscription_rule import SubscriptionRuleDescription, WantedRule
 from hubweir.namespace.topic_description import TopicDescription
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
@@ -214,7 +214,7 @@ def test_a_rule_more_keeps_a_subscription(world: World) -> None:
     make_topic(world, subscription=SPAN)
     world.run_for(SPAN_MS - MINUTE_MS)
     rule = SubscriptionRuleDescription("more")
-    world.wait(lambda done: world.gateway.keeper.put_subscription_rule(ALL, rule, done, replaces=False))
+    world.wait(lambda done: world.gateway.keeper.put_subscription_rule(ALL, WantedRule(rule), done))
     world.run_for(SPAN_MS - MINUTE_MS)
     assert is_there(world, ALL)
 

@@ -18,7 +18,7 @@ from hubweir.namespace.changes import EntityChange
 from hubweir.namespace.entity import Entity, EntityDescription
 from hubweir.namespace.event_hub_changes import set_settings
 from hubweir.namespace.event_hub_description import EventHubDescription, EventHubEntity
-from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription
+from hubweir.namespace.subscription_rule import KeptPart, SubscriptionRuleDescription, WantedRule
 from hubweir.namespace.tiers import DEVELOPMENT, Profile
 from hubweir.testing.answers import answered, made_log
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -72,14 +72,9 @@ class Process:
         self.ask(lambda done: self.writer.commit_delete(intent, done))
 
     def put_rule(
-        self,
-        subscription: str,
-        rule: SubscriptionRuleDescription,
-        *,
-        replaces: bool = False,
-        keeps: KeptPart = KeptPart.NOTHING,
+        self, subscription: str, rule: SubscriptionRuleDescription, *, keeps: KeptPart | None = None
     ) -> SubscriptionRuleDescription:
-        return self.ask(lambda done: self.writer.put_rule(subscription, rule, done, replaces=replaces, keeps=keeps))
+        return self.ask(lambda done: self.writer.put_rule(subscription, WantedRule(rule, keeps), done))
 
     def remove_rule(self, subscription: str, name: str) -> None:
         self.ask(lambda done: self.writer.remove_rule(subscription, name, done))

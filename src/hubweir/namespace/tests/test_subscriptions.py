@@ -125,7 +125,7 @@ def test_rules_are_listed_default_first_then_as_they_were_made(topic: Process) -
 def test_a_rule_that_is_replaced_keeps_its_place_its_spelling_and_its_time(topic: Process) -> None:
     first = topic.put_rule(ALL, SubscriptionRuleDescription("One"))
     topic.put_rule(ALL, SubscriptionRuleDescription("two"))
-    second = topic.put_rule(ALL, SubscriptionRuleDescription("ONE", FalseFilterDescription()), replaces=True)
+    second = topic.put_rule(ALL, SubscriptionRuleDescription("ONE", FalseFilterDescription()), keeps=KeptPart.NOTHING)
     assert second == replace(first, filter=FalseFilterDescription())
     assert names(topic) == ["$Default", "One", "two"]
 
@@ -134,20 +134,20 @@ def test_a_part_that_is_kept_is_the_newest_one_whatever_the_new_rule_says_of_it(
     """Two change the same rule: what the first one changed stays, though the other never saw it."""
     sql, action = SqlFilterDescription("a = 1"), SqlActionDescription("SET b = 1")
     topic.put_rule(ALL, SubscriptionRuleDescription("r", FalseFilterDescription(), SqlActionDescription("SET c = 1")))
-    first = topic.put_rule(ALL, SubscriptionRuleDescription("r", sql), replaces=True, keeps=KeptPart.ACTION)
+    first = topic.put_rule(ALL, SubscriptionRuleDescription("r", sql), keeps=KeptPart.ACTION)
     assert (first.filter, first.action) == (sql, SqlActionDescription("SET c = 1"))
     other = SubscriptionRuleDescription("R", FalseFilterDescription(), action)
-    second = topic.put_rule(ALL, other, replaces=True, keeps=KeptPart.FILTER)
+    second = topic.put_rule(ALL, other, keeps=KeptPart.FILTER)
     assert second == replace(first, action=action)
     assert topic.namespace.subscription_rule(ALL, "r") == second
-    third = topic.put_rule(ALL, SubscriptionRuleDescription("r"), replaces=True, keeps=KeptPart.NOTHING)
+    third = topic.put_rule(ALL, SubscriptionRuleDescription("r"), keeps=KeptPart.NOTHING)
     assert (third.filter, third.action) == (SubscriptionRuleDescription().filter, None)
 
 
 def test_a_rule_is_made_once_and_what_is_not_there_is_not_changed(topic: Process) -> None:
     topic.put_rule(ALL, SubscriptionRuleDescription("r"))
     refused(ENTITY_EXISTS, lambda: topic.put_rule(ALL, SubscriptionRuleDescription("R")))
-    refused(NOT_FOUND, lambda: topic.put_rule(ALL, SubscriptionRuleDescription("s"), replaces=True))
+    refused(NOT_FOUND, lambda: topic.put_rule(ALL, SubscriptionRuleDescription("s"), keeps=KeptPart.NOTHING))
     refused(NOT_FOUND, lambda: topic.remove_rule(ALL, "s"))
     refused(NOT_FOUND, lambda: topic.put_rule("News", SubscriptionRuleDescription("s")))
     refused(NOT_FOUND, lambda: topic.namespace.subscription_rule(ALL, "s"))
@@ -217,11 +217,13 @@ def test_rules_of_a_topic_have_quotas_by_sort_over_all_its_subscriptions(monkeyp
     )
     refused(
         RESOURCE_LIMIT,
-        lambda: process.put_rule(ALL, SubscriptionRuleDescription("same", SqlFilterDescription("1=1")), replaces=True),
+        lambda: process.put_rule(
+            ALL, SubscriptionRuleDescription("same", SqlFilterDescription("1=1")), keeps=KeptPart.NOTHING
+        ),
     )
-    process.put_rule(ALL, SubscriptionRuleDescription("sql", SqlFilterDescription("a = 2")), replaces=True)
+    process.put_rule(ALL, SubscriptionRuleDescription("sql", SqlFilterDescription("a = 2")), keeps=KeptPart.NOTHING)
     action = SubscriptionRuleDescription("same", action=SqlActionDescription("SET a = 1"))
-    process.put_rule(ALL, action, replaces=True, keeps=KeptPart.FILTER)  # whose sort stays what it was
+    process.put_rule(ALL, action, keeps=KeptPart.FILTER)  # whose sort stays what it was
     process.remove_rule(ALL, "$Default")
     process.put_rule(ALL, SubscriptionRuleDescription("again"))
 

@@ -72,7 +72,7 @@ def test_what_is_for_a_broker_is_refused(world: KeeperWorld) -> None:
         (UpdateEntity(ONE, NAMESPACE, "hub", "event-hub", b"rubbish"), "cannot be read"),
         (UpdateEntity(ONE, NAMESPACE, "hub", "hub", b""), "cannot be read"),
         (DeleteEntity(ONE, NAMESPACE, "hub", "hub"), "no kind of entities 'hub'"),
-        (PutCatalogRule(ONE, NAMESPACE, "news/Subscriptions/tea", b"\xc1", False), "cannot be read"),
+        (PutCatalogRule(ONE, NAMESPACE, "news/Subscriptions/tea", b"\xc1", None), "cannot be read"),
     ],
 )
 def test_what_cannot_be_read_is_refused_and_changes_nothing(world: KeeperWorld, command: Command, text: str) -> None:
