@@ -1,5 +1,7 @@
 """Everything that crosses the seam has a form in bytes and comes back the same."""
 
+import subprocess
+import sys
 import typing
 from typing import Any
 
@@ -8,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hubweir.broker import wire
 from hubweir.broker.commands.broker_process import BrokerFault, ConnectionTold, ProcessTold, StandingAlarm
-from hubweir.broker.commands.command import DECLARED, Command, Message, Owner, Push
+from hubweir.broker.commands.command import DECLARED, Answer, Command, Message, Owner, Push
 from hubweir.broker.commands.forwarding import TransferPlace
 from hubweir.broker.commands.fragment import EnqueueMessages, SettleMessages
 from hubweir.broker.commands.partition import AppendEvents, CreatePartition, PartitionInfo
@@ -149,6 +152,38 @@ def test_every_message_comes_back_as_it_went(made: type, data: st.DataObject) ->
     message = data.draw(any_of(made))
     request_id = 0 if isinstance(message, Push) else data.draw(st.integers(1, 2**64 - 1))
     assert there_and_back(request_id, message) == (request_id, message)
+
+
+def test_the_form_of_a_class_is_made_once_however_many_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    make, made = wire._made_form, list[type[Message]]()
+
+    def noted(each: type[Message]) -> Any:
+        made.append(each)
+        return make(each)
+
+    monkeypatch.setattr(wire, "_made_form", noted)
+    wire.form_of.cache_clear()
+    for _ in range(2):
+        forms = [form.made for form in map(wire.form_of, range(256)) if form is not None]
+    assert made == forms and set(forms) == set(DECLARED.values())
+
+
+def test_no_form_is_made_before_a_message_travels() -> None:
+    """All of them take a fortieth of a start, and a process needs few."""
+    program = "from hubweir.broker import wire; print(wire.form_of.cache_info().currsize)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.strip() == "0"
+
+
+def test_a_condition_behind_a_run_has_its_place_too() -> None:
+    class Damaged(Answer, frozen=True):
+        number: typing.ClassVar[int] = 0
+        run: bytes | memoryview
+        condition: Condition
+        text: str
+
+    form = wire._made_form(Damaged)
+    assert (form.run_at, form.condition_at) == (0, 0), "what is left of the fields begins with it"
 
 
 def test_a_condition_travels_as_its_symbol_and_one_that_is_none_is_refused() -> None:
