@@ -70,11 +70,13 @@ class LazyCommands(click.Group):
             return None
         module, attribute, _ = COMMANDS[name]
         # What an import makes stays, and a collector that looks through it takes a tenth of the time.
+        has_collections = gc.isenabled()
         gc.disable()
         try:
             command = getattr(importlib.import_module(module), attribute)
         finally:
-            gc.enable()
+            if has_collections:
+                gc.enable()
         assert isinstance(command, click.Command)
         return command
 

@@ -3,8 +3,9 @@ import os
 import subprocess
 import sys
 from importlib import import_module
-from types import ModuleType
+from types import SimpleNamespace
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -29,16 +30,42 @@ def test_menu_imports_no_command() -> None:
     assert import_module("hubweir.cli.serve")  # so the name asked for is the right one
 
 
+class Imports:
+    """Stands for the import of a command's module. seen: what was done, and whether there were collections."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, problem: Exception | None = None) -> None:
+        self.seen: list[tuple[str, bool]] = []
+        self._problem = problem
+        monkeypatch.setattr("hubweir.cli.main.importlib.import_module", self._import)
+
+    def _import(self, name: str) -> SimpleNamespace:
+        self.seen.append(("imported", gc.isenabled()))
+        if self._problem is not None:
+            raise self._problem
+        return SimpleNamespace(serve=click.command(lambda: self.seen.append(("run", gc.isenabled()))))
+
+
 def test_a_command_is_imported_without_collections_and_runs_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[bool] = []
+    imports = Imports(monkeypatch)
+    assert CliRunner().invoke(hubweir, ["serve"]).exit_code == 0
+    assert imports.seen == [("imported", False), ("run", True)]
 
-    def imported(name: str) -> ModuleType:
-        seen.append(gc.isenabled())
-        return import_module(name)
 
-    monkeypatch.setattr("hubweir.cli.main.importlib.import_module", imported)
-    CliRunner().invoke(hubweir, ["serve", "--help"])
-    assert seen == [False] and gc.isenabled()
+@pytest.mark.parametrize("is_enabled", [True, False])
+@pytest.mark.parametrize(
+    ("typed", "problem"), [("serve", None), ("serve", ImportError("no such module")), ("serv", None)]
+)
+def test_whatever_becomes_of_an_import_collections_are_as_they_were_before(
+    monkeypatch: pytest.MonkeyPatch, typed: str, problem: Exception | None, is_enabled: bool
+) -> None:
+    Imports(monkeypatch, problem)
+    if not is_enabled:
+        gc.disable()
+    try:
+        CliRunner().invoke(hubweir, [typed])
+        assert gc.isenabled() is is_enabled
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("module", ["hubweir.cli.main", "hubweir.service.broker_process"])
