@@ -4,11 +4,46 @@ from __future__ import annotations
 
 import gc
 import weakref
+from pathlib import Path
 
 import pytest
 
 from hubweir.drivers.garbage_collector import BEATS_PER_FREEZE, GarbageCollector
 from tests.frozen_items import check_frozen, free_what_is_lost, pytest_collection
+from tests.own_interpreter import outcomes_apart
+
+ROOT = Path(__file__).resolve().parents[2]
+# A socket that is lost in a circle, while nothing is looked for by itself.
+FILES = {
+    "pytest.ini": """
+[pytest]
+filterwarnings = error
+""",
+    "conftest.py": """
+import gc, pytest
+pytest_plugins = ["tests.frozen_items"]
+
+@pytest.fixture(scope="session")
+def generator_of_hypothesis(): pass
+
+@pytest.fixture(scope="session")
+def lost():
+    gc.disable()
+    return []
+""",
+    "test_first.py": """
+import socket, weakref
+
+class Circle:
+    def __init__(self): self.itself, self.socket = self, socket.socket()
+
+def test_loses(lost): lost.append(weakref.ref(Circle()))
+def test_comes_later(lost): assert lost[0]() is not None
+""",
+    "test_next.py": """
+def test_of_the_next_file(lost): assert lost[0]() is None
+""",
+}
 
 
 class Circle:
@@ -69,12 +104,27 @@ def test_what_is_lost_in_a_circle_is_freed_behind_a_file_whether_a_service_ran_o
     assert known() is None and not is_looked_at(kept)
 
 
+def test_what_a_file_has_lost_is_freed_before_the_next_one_and_nobody_is_blamed_for_it(tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    outcomes, output = outcomes_apart(ROOT, str(tmp_path))
+    assert outcomes == {"test_loses": "passed", "test_comes_later": "passed", "test_of_the_next_file": "passed"}, output
+
+
 def test_nothing_is_looked_for_while_tests_are_collected_and_all_is_again_behind_it() -> None:
     collection = pytest_collection()
     next(collection)
     try:
         assert not gc.isenabled()
     finally:
-        with pytest.raises(StopIteration):
-            collection.send(None)
+        with pytest.raises(StopIteration) as ended:
+            collection.send("collected")
+    assert gc.isenabled() and ended.value.value == "collected"
+
+
+def test_all_is_looked_for_again_behind_a_collection_that_fails() -> None:
+    collection = pytest_collection()
+    next(collection)
+    with pytest.raises(ImportError):
+        collection.throw(ImportError())
     assert gc.isenabled()
