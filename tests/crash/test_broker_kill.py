@@ -65,6 +65,7 @@ def test_brokers_serve_on_without_a_supervisor_and_the_next_one_keeps_them(
     load, data = loaded(server, 2), tmp_path / "data"
     before = broker_pids(data)
     asyncio.run(load.write_on(0.5, server.kill_supervisor, ALONE_S, served=range(PARTITIONS)))
+    assert "Service is healthy" in health(server)
     server.start()
     assert broker_pids(data) == before
     kept(load, server)
