@@ -28,13 +28,14 @@ MODULES = ("hubweir", "hubweir.service.broker_process", "hubweir.testing.tied_se
 # The beginnings of what an interpreter, the linker or an import of hubweir reads in the environment.
 READ_AT_THE_START = ("PYTHON", "LD_", "LC_", "LANG", "OPENSSL_", "SSL_", "HUBWEIR_KERNELS")
 # What a new process has of the thread that starts it, as lines of its status file, beside the namespaces of the system.
-OF_THE_STARTER = ("Umask:", "Uid:", "Gid:", "Groups:", "SigIgn:", "Cap", "NoNewPrivs:", "Cpus_allowed:")
+OF_THE_STARTER = ("Umask:", "Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Cpus_allowed:")
 USUAL = {
     "executable": None, "preexec_fn": None, "close_fds": True, "pass_fds": (), "shell": False, "restore_signals": True,
     "gid": None, "gids": None, "uid": None, "umask": -1, "process_group": -1,
 }  # fmt: skip
 PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
 INHERITED = -1
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)  # a job in the background ignores some
 RESOURCES = 16  # so many the system has limits of
 
 
@@ -48,6 +49,7 @@ class Order:
     folder: str
     has_own_session: bool
     blocked: list[int]  # signals
+    ignored: list[int]  # signals
     limits: list[tuple[int, int]]  # of resources, by their numbers
 
     @classmethod
@@ -69,8 +71,9 @@ class Order:
             environment=dict(os.environ if call["env"] is None else call["env"]),
             folder=os.fspath(call["cwd"] or os.getcwd()),
             has_own_session=call["start_new_session"],
-            # A service changes these two before it starts others, so they travel.
+            # A service changes these before it starts others, so they travel.
             blocked=sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+            ignored=[number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN],
             limits=[resource.getrlimit(number) for number in range(RESOURCES)],
         )
 

@@ -25,7 +25,7 @@ import subprocess
 import sys
 import time
 
-from tests.fork_server.forked_popen import ForkedPopen, ForkServer, Order
+from tests.fork_server.forked_popen import SIGNALS, ForkedPopen, ForkServer, Order
 
 # Programs, which `python -m` wants to import itself; all that they import stays.
 PROGRAMS = ("hubweir.__main__", "hubweir.service.broker_process", "hubweir.testing.tied_server")
@@ -69,14 +69,13 @@ def main(door: socket.socket) -> None:
 
 def next_order(door: socket.socket) -> Order:
     """Returns in a forked process, with its order. The process that is forked stays here until its parent is gone."""
-    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     while True:
         order, streams, _, _ = socket.recv_fds(door, MOST_BYTES, 3)
         if not order:
             sys.exit()
         pid = fork_sibling()
         if pid == 0:
-            signal.signal(signal.SIGINT, interrupt)
             door.close()
             for number, stream in enumerate(streams):
                 os.dup2(stream, number)
@@ -114,6 +113,9 @@ def run(order: Order) -> None:
     """Run the program as `python` does, in the folder and with the environment of the order; end as it ends."""
     if order.has_own_session:
         os.setsid()
+    for number in SIGNALS:
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN if number in order.ignored else usual)
     signal.pthread_sigmask(signal.SIG_SETMASK, order.blocked)
     for number, limit in enumerate(order.limits):
         resource.setrlimit(number, tuple(limit))

@@ -170,6 +170,18 @@ def test_limits_of_resources_and_blocked_signals_are_those_of_who_asks(tmp_path:
         resource.setrlimit(resource.RLIMIT_CORE, before)
 
 
+def test_signals_are_ignored_that_who_asks_ignores(tmp_path: Path) -> None:
+    for action in (signal.SIG_IGN, signal.SIG_DFL):
+        before = signal.signal(signal.SIGQUIT, action)
+        try:
+            with started("serve", "--data", str(tmp_path), "--port", "0") as process:
+                assert process.stdout is not None and process.stdout.readline()
+                is_ignored = bool(int(status_of(process.pid)["SigIgn"], 16) & 1 << signal.SIGQUIT - 1)
+                assert is_forked(process.pid) and is_ignored == (action is signal.SIG_IGN)
+        finally:
+            signal.signal(signal.SIGQUIT, before)
+
+
 def test_another_program_is_started_as_ever() -> None:
     said = subprocess.run([sys.executable, "-c", "import sys; print(sys.argv)"], capture_output=True, env=UNBUFFERED)
     assert said.stdout == b"['-c']\n"
