@@ -36,13 +36,14 @@ def come_and_stay(step: Callable[[], object]) -> Counter[str]:
     Other threads must rest meanwhile, as above.
     """
     gc.collect()
-    was_enabled = gc.isenabled()
+    was_enabled, has_frozen = gc.isenabled(), gc.get_freeze_count() > 0
     gc.disable()
     gc.freeze()
     try:
         step()
         return Counter(type(each).__qualname__ for each in gc.get_objects())
     finally:
-        gc.unfreeze()
+        if not has_frozen:  # or others' would be thawed, too
+            gc.unfreeze()
         if was_enabled:
             gc.enable()
