@@ -57,16 +57,17 @@ def frozen_items(generator_of_hypothesis: None) -> Iterator[int]:
 def what_a_file_has_lost(frozen_items: int) -> Iterator[None]:
     """It is freed behind its file: a service in this process collects seldom, so it would fill the memory."""
     yield
-    free_what_is_lost()
-    check_frozen(frozen_items)
+    try:
+        check_frozen(frozen_items)
+    finally:
+        free_what_is_lost()
 
 
 def check_frozen(number: int) -> None:
-    """Fail, and freeze again, where a file has thawed what was frozen before it: each service that a later test starts
-    in this process would look at all tests.
+    """Fail where a file has thawed what was frozen before it: a service that a test starts in this process looks at
+    all tests then. Asked before what stays is frozen, which hides it.
     """
     if gc.get_freeze_count() < number / 2:
-        gc.freeze()
         pytest.fail("a test of this file calls gc.unfreeze(): it takes the mark own_interpreter, or freezes again")
 
 
