@@ -17,16 +17,17 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 ROOT = Path(__file__).parents[2]
-# What `python -m` runs, and the server forks; beside it files of the tests, which run hubweir with a planted defect.
-MODULES = ("hubweir", "hubweir.service.broker_process", "hubweir.testing.tied_server")
+# Beside hubweir itself, and files of the tests, which run hubweir with a planted defect.
+PROGRAMS = ("hubweir.service.broker_process", "hubweir.testing.tied_server")
 # The beginnings of what an interpreter, the linker or an import of hubweir reads in the environment.
-READ_AT_THE_START = ("PYTHON", "LD_", "LC_", "LANG", "OPENSSL_", "SSL_", "HUBWEIR_KERNELS")
+READ_AT_THE_START = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "OPENSSL_", "SSL_", "HUBWEIR_KERNELS")
 # What a new process has of the thread that starts it, as lines of its status file, beside the namespaces of the system.
 OF_THE_STARTER = ("Umask:", "Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Cpus_allowed:")
 USUAL = {
@@ -59,7 +60,7 @@ class Order:
         if isinstance(command, str | bytes | os.PathLike) or any(call[name] != USUAL[name] for name in USUAL):
             return None
         match [os.fsdecode(part) for part in command]:
-            case [sys.executable, "-m", program, *arguments] if program in MODULES:
+            case [sys.executable, "-m", program, *arguments] if program in ("hubweir", *PROGRAMS):
                 pass
             case [sys.executable, program, *arguments] if program.startswith(f"{ROOT / 'tests'}{os.sep}"):
                 pass
@@ -109,9 +110,9 @@ def _elsewhere(path: str) -> str:
 class ForkServer:
     """The door to the server of this process, which takes one order at a time."""
 
-    def __init__(self, door: socket.socket, environment: Mapping[str, str]) -> None:
-        """environment: what it was started with."""
-        self._door = door
+    def __init__(self, connect: Callable[[], socket.socket], environment: Mapping[str, str]) -> None:
+        """connect: called for the door when the first order comes. environment: what the server is started with."""
+        self._door = cache(connect)
         self._fixed = fixed_at_the_start(environment)
         self._lock = threading.Lock()
 
@@ -122,8 +123,9 @@ class ForkServer:
     def fork(self, order: Order, streams: Sequence[int]) -> int:
         """The process id of a new child of ours. streams: its input, output and errors."""
         with self._lock:
-            socket.send_fds(self._door, [json.dumps(asdict(order)).encode()], streams)
-            answer = self._door.recv(100)
+            door = self._door()
+            socket.send_fds(door, [json.dumps(asdict(order)).encode()], streams)
+            answer = door.recv(100)
         if not answer:
             raise OSError("the fork server has ended")
         return int(answer)

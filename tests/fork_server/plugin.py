@@ -9,8 +9,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -19,25 +19,32 @@ from tests.fork_server.forked_popen import ROOT, ForkedPopen, ForkServer
 
 @pytest.fixture(scope="session", autouse=True)
 def fork_server(request: pytest.FixtureRequest) -> Iterator[None]:
-    """It imports while the first tests run."""
+    """It is started when the first test wants it: many runs of a few tests start no service."""
     if request.config.getoption("--all") or sys.platform != "linux":
         yield
         return
-    with started_server() as (server, _), pytest.MonkeyPatch.context() as patch:
+    # The services of tests print unbuffered.
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with ExitStack() as ends, pytest.MonkeyPatch.context() as patch:
+        server = ForkServer(lambda: ends.enter_context(started_server(environment))[0], environment)
         patch.setattr(ForkedPopen, "server", server, raising=False)
         patch.setattr(subprocess, "Popen", ForkedPopen)
         yield
 
 
 @contextmanager
-def started_server() -> Iterator[tuple[ForkServer, int]]:
-    """A server of this process, and its process id; it is gone at the end."""
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # as the services of tests have it
+def started_server(environment: Mapping[str, str]) -> Iterator[tuple[socket.socket, int]]:
+    """The door to a server, and its process id; it is gone at the end."""
     door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     command = [sys.executable, "-m", "tests.fork_server.server", str(theirs.fileno())]
     with subprocess.Popen(
-        command, pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL, cwd=ROOT, env=environment
+        command,
+        pass_fds=[theirs.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=environment,
     ) as process:
         theirs.close()
         with door:
-            yield ForkServer(door, environment), process.pid
+            yield door, process.pid

@@ -23,15 +23,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
-from tests.fork_server.forked_popen import SIGNALS, ForkedPopen, ForkServer, Order
+from tests.fork_server.forked_popen import PROGRAMS, SIGNALS, ForkedPopen, ForkServer, Order
 
-# Programs, which `python -m` wants to import itself; all that they import stays.
-PROGRAMS = ("hubweir.__main__", "hubweir.service.broker_process", "hubweir.testing.tied_server")
-# What a service imports when it starts.
+# What a service imports when it starts. `python -m` wants to import a program itself; what that imports stays.
 IMPORTED = (
     *PROGRAMS,
+    "hubweir.cli.main",
     "hubweir.cli.serve",
     "concurrent.futures.thread",
     "cryptography.hazmat.backends.openssl.backend",
@@ -57,7 +55,7 @@ def main(door: socket.socket) -> None:
         ours, door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if os.fork():
             door.close()
-            ForkedPopen.server = ForkServer(ours, order.environment)
+            ForkedPopen.server = ForkServer(lambda: ours, order.environment)  # noqa: B023 - the loop ends here
             subprocess.Popen = ForkedPopen
             break
         ours.close()
@@ -76,15 +74,15 @@ def next_order(door: socket.socket) -> Order:
             sys.exit()
         pid = fork_sibling()
         if pid == 0:
-            door.close()
-            for number, stream in enumerate(streams):
-                os.dup2(stream, number)
-        else:
-            door.send(str(pid).encode())
+            break
+        door.send(str(pid).encode())
         for stream in streams:
             os.close(stream)
-        if pid == 0:
-            return Order(**json.loads(order))
+    door.close()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    return Order(**json.loads(order))
 
 
 def fork_sibling() -> int:
@@ -122,7 +120,6 @@ def run(order: Order) -> None:
     os.chdir(order.folder)
     os.environ.clear()
     os.environ.update(order.environment)
-    time.tzset()
     sys.argv = [order.program, *order.arguments]
     if os.path.isabs(order.program):
         sys.path[0] = os.path.dirname(order.program)

@@ -8,8 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,8 @@ import pytest
 import hubweir
 from hubweir.testing.broker_processes import broker_pids, children_of
 from hubweir.testing.server_process import ServerProcess
-from tests.fork_server.forked_popen import ForkedPopen
+from tests.crash.several_processes import until
+from tests.fork_server.forked_popen import ForkedPopen, ForkServer
 from tests.fork_server.plugin import started_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
@@ -41,8 +41,8 @@ def server_of_the_file(own_server: None, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[None]:
     """Also with --all."""
-    with started_server() as (server, _), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ForkedPopen, "server", server, raising=False)
+    with started_server(UNBUFFERED) as (door, _), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ForkedPopen, "server", ForkServer(lambda: door, UNBUFFERED), raising=False)
         yield
 
 
@@ -52,13 +52,6 @@ def is_forked(pid: int) -> bool:
 
 def status_of(pid: int) -> dict[str, str]:
     return dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-
-
-def until(holds: Callable[[], bool], seconds: float = 90) -> None:
-    limit = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < limit
-        time.sleep(0.01)
 
 
 @contextmanager
@@ -128,6 +121,7 @@ def test_it_knows_no_descriptor_of_who_asked(tmp_path: Path) -> None:
         {"env": {**UNBUFFERED, "PYTHONHASHSEED": "1"}},
         {"env": {**UNBUFFERED, "PYTHONPATH": os.pathsep.join([SOURCE, "/else"])}},
         {"env": {**UNBUFFERED, "LD_BIND_NOW": "1"}},
+        {"env": {**UNBUFFERED, "TZ": "Asia/Tokyo"}},
         {"env": {**UNBUFFERED, "HUBWEIR_KERNELS": "pure"}},
         {"env": BUFFERED},
         {"preexec_fn": lambda: None},
@@ -182,7 +176,8 @@ def test_signals_are_ignored_that_who_asks_ignores(tmp_path: Path) -> None:
             signal.signal(signal.SIGQUIT, before)
 
 
-def test_another_program_is_started_as_ever() -> None:
+def test_another_program_is_started_as_ever_and_needs_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ForkedPopen, "server", ForkServer(lambda: pytest.fail("a server is started"), UNBUFFERED))
     said = subprocess.run([sys.executable, "-c", "import sys; print(sys.argv)"], capture_output=True, env=UNBUFFERED)
     assert said.stdout == b"['-c']\n"
     assert subprocess.run("echo $0", shell=True, capture_output=True, env=UNBUFFERED).stdout.strip() == b"/bin/sh"
@@ -196,21 +191,23 @@ def test_broker_processes_are_forked_for_their_supervisor(tmp_path: Path) -> Non
             assert is_forked(pid) and status_of(pid)["PPid"] == str(supervisor) and os.getsid(pid) == pid
         # One that is killed is seen to end, and comes back.
         os.kill(brokers[1], signal.SIGKILL)
-        until(lambda: broker_pids(tmp_path).get(1) not in (None, brokers[1]))
+        until(lambda: broker_pids(tmp_path).get(1) not in (None, brokers[1]), 90)
         [its_server] = children_of(supervisor) - set(broker_pids(tmp_path).values())
+        # It keeps no pipe open that somebody reads to its end.
+        assert {os.readlink(f"/proc/{its_server}/fd/{number}") for number in range(3)} == {os.devnull}
         server.kill_supervisor()
-        until(lambda: not Path(f"/proc/{its_server}").exists())
+        until(lambda: not Path(f"/proc/{its_server}").exists(), 90)
 
 
 def test_a_server_ends_with_who_asks() -> None:
-    with started_server() as (_, pid):
+    with started_server(UNBUFFERED) as (_, pid):
         assert Path(f"/proc/{pid}").exists()
     assert not Path(f"/proc/{pid}").exists()
 
 
 def test_a_server_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with started_server() as (server, pid):
-        monkeypatch.setattr(ForkedPopen, "server", server)
+    with started_server(UNBUFFERED) as (door, pid):
+        monkeypatch.setattr(ForkedPopen, "server", ForkServer(lambda: door, UNBUFFERED))
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         with pytest.raises(OSError), started("--version"):
