@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hubweir.drivers.garbage_collector import BEATS_PER_FREEZE, GarbageCollector
-from tests.frozen_items import check_frozen, free_what_is_lost, pytest_collection
+from tests.frozen_items import Frozen, check_frozen, free_what_is_lost, pytest_collection
 from tests.own_interpreter import outcomes_apart
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +85,7 @@ def test_control_a_thaw_has_collections_look_at_the_tests(request: pytest.Fixtur
         gc.freeze()
 
 
-def test_a_file_that_thaws_the_tests_is_told_and_they_are_frozen_again(frozen_items: int) -> None:
+def test_a_file_that_thaws_the_tests_is_told_and_they_are_frozen_again(frozen_items: Frozen) -> None:
     check_frozen(frozen_items)
     gc.unfreeze()
     with pytest.raises(pytest.fail.Exception, match="unfreeze"):
