@@ -16,8 +16,8 @@ from bootstrap.steps import say
 
 # Benchmarks that want Spark as well.
 NEED_SPARK = ("spark",)
-# Tests wait for servers and limits as long as they compute. On two cores seven workers take as long as five.
-WORKERS_A_CORE = 2.5
+# One of them computes while the others wait for servers and limits: tests/workers/scheduling.py.
+WORKERS_A_CORE = 3
 MOST_WORKERS = 8  # each collects all tests anew
 SLOWEST_SHOWN = 10
 VERBS = (
@@ -157,7 +157,7 @@ def in_workers(rest: Sequence[str]) -> list[str]:
     """Return how many workers pytest gets, unless rest says so itself: -n 0 runs all in one process."""
     if list(rest) != without_workers(rest):
         return []
-    return ["-n", str(min(int(WORKERS_A_CORE * (os.cpu_count() or 1)), MOST_WORKERS))]
+    return ["-n", str(min(WORKERS_A_CORE * (os.cpu_count() or 1), MOST_WORKERS))]
 
 
 def without_workers(rest: Sequence[str]) -> list[str]:

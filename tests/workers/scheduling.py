@@ -1,8 +1,9 @@
-"""How pytest-xdist gives tests to workers here: group by group, the longest first; and a test that ends its worker
-fails, once."""
+"""How pytest-xdist gives tests to workers here: group by group, of either kind, the longest first; and a test that ends
+its worker fails, once."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import SupportsIndex
@@ -10,9 +11,9 @@ from typing import SupportsIndex
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from tests.workers.groups import group_of, seconds_of
+from tests.workers.groups import computes, group_of, seconds_of
 
-SHORT_FIRST = "gw0"  # the name that pytest-xdist gives to its first worker
+SHORT_FIRST = "gw0"  # the name that pytest-xdist gives to its first worker; the next one is gw1
 
 
 class Collection(list[str]):
@@ -27,10 +28,12 @@ class Collection(list[str]):
 
 
 class GroupScheduling(LoadScopeScheduling):
-    """A worker that is done with its groups but for two tests gets the longest one that still waits.
+    """A worker that is done with its groups but for two tests gets another one: the longest that still waits.
 
-    Long groups wait for servers more than they compute, and short ones compute. So the first worker gets the shortest
-    one instead: it uses the processor while the others wait, and not all of them compute at the end.
+    As many workers as there are processors, and half of all at most, get groups that compute; the others get those that
+    wait for servers and clients. So neither all workers wait, nor do all compute. The first of those that compute gets
+    the shortest group instead, so that few short ones are left when the long ones end. A worker takes of the other kind
+    when its own is used up.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -52,11 +55,16 @@ class GroupScheduling(LoadScopeScheduling):
         self._reschedule(node)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        chosen = min if node.gateway.id == SHORT_FIRST else max
-        self.workqueue.move_to_end(chosen(self.workqueue, key=seconds_of), last=False)
+        self.workqueue.move_to_end(self._next_of(node.gateway.id), last=False)
         # To a worker that has died, which pytest-xdist has yet to hear of: remove_node takes the group back then.
         with suppress(OSError):
             super()._assign_work_unit(node)
+
+    def _next_of(self, worker: str) -> str:
+        computing = [f"gw{number}" for number in range(max(1, min(os.cpu_count() or 1, self.numnodes // 2)))]
+        of_its_kind = [group for group in self.workqueue if computes(group) == (worker in computing)]
+        chosen = min if worker == SHORT_FIRST and of_its_kind else max
+        return chosen(of_its_kind or self.workqueue, key=seconds_of)
 
     def _reschedule(self, node: WorkerController) -> None:
         """Give a worker more, if it has little: at least two tests, for it begins one only when it knows the next.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.groups import FOLDERS, SECONDS, group_of, seconds_of
+from tests.workers.groups import COMPUTING, FOLDERS, WAITING, computes, group_of, seconds_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,6 +25,14 @@ def test_group_is_the_file_or_the_folder(nodeid: str, group: str) -> None:
 
 
 def test_groups_and_their_times_are_of_files_that_are_there() -> None:
-    assert [name for name in (*FOLDERS, *SECONDS) if not (ROOT / name).exists()] == []
-    assert [name for name in SECONDS if group_of(f"{name}/test_x.py") != name and group_of(name) != name] == []
-    assert seconds_of("tests/nothing.py") == 0
+    names = [*WAITING, *COMPUTING]
+    assert [name for name in (*FOLDERS, *names) if not (ROOT / name).exists()] == []
+    assert [name for name in names if group_of(f"{name}/test_x.py") != name and group_of(name) != name] == []
+
+
+def test_a_group_has_one_kind_and_one_without_a_line_computes_for_a_moment() -> None:
+    assert WAITING.keys() & COMPUTING.keys() == set()
+    assert (computes("tests/nothing.py"), seconds_of("tests/nothing.py")) == (True, 0)
+    waiting, computing = next(iter(WAITING)), next(iter(COMPUTING))
+    assert (computes(waiting), seconds_of(waiting)) == (False, WAITING[waiting])
+    assert (computes(computing), seconds_of(computing)) == (True, COMPUTING[computing])

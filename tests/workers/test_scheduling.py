@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from xdist.remote import Producer
 
-from tests.workers.groups import SECONDS
+from tests.workers.groups import COMPUTING, WAITING
 from tests.workers.scheduling import GroupScheduling
 
-TESTS = [f"src/test_{file}.py::test_{number}" for file in range(3) for number in range(4)]
+TESTS = [f"src/test_{file}.py::test_{number}" for file in range(8) for number in range(4)]
 
 
 class Worker:
@@ -55,17 +55,60 @@ def test_each_test_is_given_once_and_forgotten_when_it_is_done() -> None:
     assert scheduling.assigned_work[worker] == {} and worker.shutting_down
 
 
-def test_the_first_worker_begins_with_the_shortest_group_and_others_with_the_longest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(SECONDS, "src/test_1.py", 9)
-    monkeypatch.setitem(SECONDS, "src/test_2.py", 5)
+def files_of(worker: Worker) -> list[int]:
+    """The numbers of the files whose tests a worker has been given, in order."""
+    return list(dict.fromkeys(place // 4 for place in worker.given))
+
+
+def do_all(scheduling: GroupScheduling, worker: Worker) -> None:
+    """All that it has been given is done."""
+    for place in list(worker.given):
+        if TESTS[place] in scheduling.assigned_work[worker].get(TESTS[place].split("::")[0], ()):
+            scheduling.mark_test_complete(worker, place)
+
+
+@pytest.fixture
+def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_some_workers_compute_while_others_wait_and_the_longest_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    for file, seconds in ((4, 5), (5, 50), (6, 500), (7, 90)):
+        monkeypatch.setitem(WAITING, f"src/test_{file}.py", seconds)
+    for file, seconds in ((1, 9), (2, 19), (3, 29)):
+        monkeypatch.setitem(COMPUTING, f"src/test_{file}.py", seconds)
+    workers = [Worker(f"gw{number}") for number in range(4)]
+    scheduling = scheduled(*workers)
+    assert [files_of(worker) for worker in workers] == [[0], [3], [6], [7]]
+    for worker in workers:
+        do_all(scheduling, worker)
+    assert [files_of(worker) for worker in workers] == [[0, 1], [3, 2], [6, 5], [7, 4]]
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_a_worker_whose_kind_is_used_up_takes_the_longest_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in range(8):
+        monkeypatch.setitem(WAITING, f"src/test_{file}.py", file)
     first, second = Worker("gw0"), Worker("gw1")
-    scheduling = scheduled(first, second)
-    assert ({TESTS[place][:13] for place in first.given}, {TESTS[place][:13] for place in second.given}) == (
-        {"src/test_0.py"},
-        {"src/test_1.py"},
-    )
-    for place in list(second.given):
-        scheduling.mark_test_complete(second, place)
-    assert TESTS[second.given[-1]].startswith("src/test_2.py")
+    scheduled(first, second)
+    assert (files_of(first), files_of(second)) == ([7], [6])
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_one_worker_alone_gets_the_files_of_either_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in range(1, 8):
+        monkeypatch.setitem(WAITING, f"src/test_{file}.py", 9 - file)
+    worker = Worker()
+    scheduling = scheduled(worker)
+    while not worker.shutting_down:
+        do_all(scheduling, worker)
+    assert files_of(worker) == list(range(8))
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_a_worker_in_the_place_of_a_dead_one_takes_files_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WAITING, "src/test_1.py", 9)
+    first, other = Worker("gw0"), Worker("gw2")
+    scheduled(first, other)
+    assert (files_of(first), files_of(other)) == ([0], [1])
