@@ -210,7 +210,7 @@ DEFECTS = {
     forget_some_ids: 8,
     never_ask_a_fragment_that_was_away: 1,
     leave_some_messages_out_of_a_subscription: 0,
-    take_what_is_prepared_for_rolled_back: 5,
+    take_what_is_prepared_for_rolled_back: 9,
     tell_no_other_log_of_a_commit: 0,
     activate_messages_before_their_time: 5,
     answer_cancels_and_do_nothing: 5,
