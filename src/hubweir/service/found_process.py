@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
@@ -16,12 +15,12 @@ from hubweir.drivers.unix_socket import listener_pid
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.env import Env
 from hubweir.service.asked_process import ask_once
+from hubweir.service.process_end import ProcessEnd
 from hubweir.service.runtime_folder import RuntimeFolder
 
 logger = logging.getLogger(__name__)
 
 ANSWER_S = 3.0  # a process that lives answers within milliseconds
-END_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +42,20 @@ class Left:
 
 
 async def find_left(folder: RuntimeFolder, env: Env) -> list[Left]:
-    """All that an earlier supervisor left."""
-    left = []
+    """All that an earlier supervisor left, asked at the same time: one that is stopped takes all of ANSWER_S."""
+    asked = []
     for index in folder.processes():
         path = folder.process(index)
         life = who_listens(path)
         if life is not None:
-            state = await ask_process(path, env)
-            told = None if state is None else await ask_once(path, AskOrders(), env, within_s=ANSWER_S)
-            orders = told.orders if isinstance(told, OrdersTold) else StandingOrders()
-            left.append(Left(index, life, state, orders))
-    return left
+            asked.append(_ask(index, life, path, env))
+    return await asyncio.gather(*asked)
+
+
+async def _ask(index: int, life: WatchedProcess, path: Path, env: Env) -> Left:
+    state = await ask_process(path, env)
+    told = None if state is None else await ask_once(path, AskOrders(), env, within_s=ANSWER_S)
+    return Left(index, life, state, told.orders if isinstance(told, OrdersTold) else StandingOrders())
 
 
 def newest_orders(left: Iterable[Left]) -> StandingOrders:
@@ -78,29 +80,27 @@ async def ask_process(path: Path, env: Env) -> ProcessState | None:
     return answer if isinstance(answer, ProcessState) else None
 
 
-async def end_found(index: int, life: WatchedProcess, *, answers: bool) -> None:
-    """End one that is not of use, and wait until it is gone: its stores are free then."""
-    logger.warning("broker process %d of an earlier supervisor is ended (pid %d)", index, life.pid)
-    if answers:
-        life.send(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(END_S):
-                await life.ended()
-        except TimeoutError:
-            logger.error("it did not end within %.0f s: it is killed", END_S)
-    await life.kill()
+async def end_found(left: Iterable[Left], env: Env, *, clients_s: float) -> None:
+    """End those that are not of use, at the same time, and wait until they are gone: their stores are free then.
+
+    clients_s: what clients may take of an end.
+    """
+    await asyncio.gather(*(_end(each, env, clients_s) for each in left))
 
 
-async def end_left(data: str, env: Env) -> None:
+async def _end(one: Left, env: Env, clients_s: float) -> None:
+    logger.warning("broker process %d of an earlier supervisor is ended (pid %d)", one.index, one.life.pid)
+    if one.state is None:
+        await one.life.kill()
+    else:
+        await ProcessEnd(one.index, env, clients_s).of(one.life)
+
+
+async def end_left(data: str, env: Env, *, clients_s: float) -> None:
     """End all broker processes that serve on for a supervisor of a data folder that is gone: a start without any. The
-    folder of their sockets goes, too.
+    folder of their sockets goes, too. clients_s: as of end_found.
     """
     folder = RuntimeFolder.left(data)
-    if folder is None:
-        return
-    for index in folder.processes():
-        path = folder.process(index)
-        life = who_listens(path)
-        if life is not None:
-            await end_found(index, life, answers=await ask_process(path, env) is not None)
-    folder.leave()
+    if folder is not None:
+        await end_found(await find_left(folder, env), env, clients_s=clients_s)
+        folder.leave()

@@ -163,15 +163,15 @@ class Supervisor(Parts):
     async def _keep_or_end(self, left: Iterable[Left]) -> dict[int, Found]:
         """The processes of an earlier supervisor that serve on, by index; all others that it left are ended."""
         found: dict[int, Found] = {}
-        ends = []
+        useless = []
         for each in left:
             state, index = each.state, each.index
             is_ours = state is not None and state.start == self._document(index, 0).digest
             if state is not None and is_ours and state.index == index < self.settings.brokers:
                 found[index] = Found(state, each.life)
             else:
-                ends.append(end_found(index, each.life, answers=state is not None))
-        await asyncio.gather(*ends)
+                useless.append(each)
+        await end_found(useless, self._env, clients_s=self.settings.stop_grace_ms / 1_000)
         return found
 
     def _hold_addresses(self, found: Mapping[int, Found]) -> None:

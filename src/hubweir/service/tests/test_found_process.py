@@ -20,8 +20,16 @@ from hubweir.broker.shared_broker import SharedBroker
 from hubweir.drivers.system_env import SystemEnv
 from hubweir.drivers.watched_process import WatchedProcess
 from hubweir.gateway.process_orders import ProcessOrders
-from hubweir.service import found_process, runtime_folder
-from hubweir.service.found_process import Left, ask_process, end_found, end_left, newest_orders, who_listens
+from hubweir.service import found_process, process_end, runtime_folder
+from hubweir.service.found_process import (
+    Left,
+    ask_process,
+    end_found,
+    end_left,
+    find_left,
+    newest_orders,
+    who_listens,
+)
 from hubweir.service.process_door import ProcessDoor
 from hubweir.service.runtime_folder import RuntimeFolder
 from hubweir.testing.event_loops import run_on
@@ -122,42 +130,90 @@ def test_a_start_without_a_supervisor_ends_whoever_is_left_and_removes_the_paths
         life = WatchedProcess.spawn([sys.executable, "-c", program], b"")
         while who_listens(folder.process(1)) is None:
             await asyncio.sleep(0.005)
-        await end_left("data", env)
+        await end_left("data", env, clients_s=0)
         await life.ended()
         assert life.exit_code == -signal.SIGKILL
         assert not folder.path.exists()
-        await end_left("data", env)
+        await end_left("data", env, clients_s=0)
         env.close()
 
     run_on("asyncio", scenario())
 
 
-@pytest.mark.parametrize(("answers", "number"), [(True, signal.SIGTERM), (False, signal.SIGKILL)])
-def test_one_that_answers_is_asked_to_end_and_one_that_does_not_is_killed(
-    answers: bool, number: signal.Signals
-) -> None:
+PROGRAM = "import time; time.sleep(60)"
+
+
+def test_all_that_are_left_are_asked_at_the_same_time(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime_folder, "_FIXED_PLACE", short_path)
+    folder = RuntimeFolder.of("data")
+
     async def scenario() -> None:
-        life = WatchedProcess.spawn([sys.executable, "-c", "import time; time.sleep(60)"], b"")
-        await end_found(0, life, answers=answers)
-        assert life.exit_code == -number
+        all_asked = asyncio.Barrier(2)
+
+        async def ask(path: Path, env: SystemEnv) -> None:
+            await all_asked.wait()
+
+        monkeypatch.setattr(found_process, "ask_process", ask)
+        env = SystemEnv(MemoryFiles())
+        with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
+            for index, listener in enumerate((first, second)):
+                listener.bind(str(folder.process(index)))
+                listener.listen()
+            async with asyncio.timeout(60):
+                left = await find_left(folder, env)
+        assert [(each.index, each.state) for each in left] == [(0, None), (1, None)]
+        for each in left:
+            each.life.forget()
+        env.close()
 
     run_on("asyncio", scenario())
 
 
-def test_one_that_does_not_end_when_asked_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found_process, "END_S", 0.1)
-    ready = tmp_path / "ready"
-    program = (
-        "import pathlib, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-        f"pathlib.Path({str(ready)!r}).touch(); time.sleep(60)"
-    )
+@pytest.mark.parametrize(("state", "number"), [(STATE, signal.SIGTERM), (None, signal.SIGKILL)])
+def test_one_that_answers_is_asked_to_end_and_one_that_does_not_is_killed(
+    state: ProcessState | None, number: signal.Signals
+) -> None:
+    async def scenario() -> None:
+        life = WatchedProcess.spawn([sys.executable, "-c", PROGRAM], b"")
+        env = SystemEnv(MemoryFiles())
+        await end_found([Left(0, life, state, StandingOrders())], env, clients_s=0)
+        assert life.exit_code == -number
+        env.close()
+
+    run_on("asyncio", scenario())
+
+
+# Its main thread tells that the signal came, and goes on.
+IGNORES = (
+    "import pathlib, signal, sys, time; "
+    "signal.signal(signal.SIGTERM, lambda *_: pathlib.Path(sys.argv[1]).write_text('asked')); "
+    "pathlib.Path(sys.argv[1]).touch(); end = time.monotonic() + 60\n"
+    "while time.monotonic() < end: time.sleep(1)"
+)
+
+
+def test_those_that_do_not_end_when_asked_are_asked_together_and_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one is asked while the first has its time: the first is killed behind that."""
+    paths = [tmp_path / "first", tmp_path / "second"]
 
     async def scenario() -> None:
-        life = WatchedProcess.spawn([sys.executable, "-c", program], b"")
-        while not ready.exists():
+        env = SystemEnv(MemoryFiles())
+        lives = [WatchedProcess.spawn([sys.executable, "-c", IGNORES, str(path)], b"") for path in paths]
+        while not all(path.exists() for path in paths):
             await asyncio.sleep(0.005)
-        await end_found(0, life, answers=True)
-        assert life.exit_code == -signal.SIGKILL
+        left = [Left(index, life, STATE, StandingOrders()) for index, life in enumerate(lives)]
+        ending = asyncio.create_task(end_found(left, env, clients_s=60))
+        while not all(path.read_text() == "asked" for path in paths):
+            await asyncio.sleep(0.005)
+        assert not any(life.has_ended for life in lives)
+        ending.cancel()
+        await asyncio.gather(ending, return_exceptions=True)
+        monkeypatch.setattr(process_end, "STOP_S", 0.1)
+        await end_found(left, env, clients_s=0)
+        assert [life.exit_code for life in lives] == [-signal.SIGKILL] * 2
+        env.close()
 
     run_on("asyncio", scenario())
 
