@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import resource
 import signal
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 
 HUBWEIR = ("-m", "hubweir")
 PLANTED = (str(Path(__file__).parents[1] / "crash" / "lying_server.py"),)
+TELLS = (str(Path(__file__).with_name("told_state.py")),)
 SOURCE = str(Path(hubweir.__file__).parents[1])
 CLONE_NEWNET = 0x40000000
 UNBUFFERED = {**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -65,6 +67,14 @@ def started(*arguments: str, program: tuple[str, ...] = HUBWEIR, **options: Any)
             process.kill()
 
 
+@contextmanager
+def telling(**options: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The process id of a program that tells its state, and what it has told."""
+    with started(program=TELLS, stdin=subprocess.PIPE, **options) as process:
+        assert process.stdout is not None
+        yield process.pid, json.loads(process.stdout.readline())
+
+
 @pytest.mark.parametrize("program", [HUBWEIR, PLANTED])
 @pytest.mark.parametrize("typed", ["--version", "eventhub lst", "sas decode nothing"])
 def test_a_forked_program_says_and_answers_what_a_new_one_does(typed: str, program: tuple[str, ...]) -> None:
@@ -74,6 +84,34 @@ def test_a_forked_program_says_and_answers_what_a_new_one_does(typed: str, progr
             output = process.communicate()
             said[environment is UNBUFFERED] = (*output, process.returncode)
     assert said[True] == said[False] and any(said[True][:2])
+
+
+@pytest.fixture
+def unusual_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process is in a state in which tests and supervisors bring themselves before they start programs."""
+    monkeypatch.chdir(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, limits[1]))
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+    action = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGQUIT, action)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    resource.setrlimit(resource.RLIMIT_CORE, limits)
+
+
+@pytest.mark.parametrize("state", ["usual", "unusual"])
+def test_a_forked_program_finds_itself_in_the_state_of_a_new_one(
+    state: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if state == "unusual":
+        request.getfixturevalue("unusual_state")
+    with telling() as (pid, forked):
+        assert is_forked(pid)
+    monkeypatch.setattr(subprocess, "Popen", ForkedPopen.__base__)
+    with telling() as (pid, new):
+        assert not is_forked(pid)
+    assert [name for name in new if new[name] != forked[name]] == ["process"]
 
 
 def test_it_has_its_own_folder_environment_streams_and_session(tmp_path: Path) -> None:
@@ -148,32 +186,6 @@ def test_another_network_asks_for_a_new_interpreter(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(1) as thread:  # which alone has the new network
         thread.submit(start).result()
-
-
-def test_limits_of_resources_and_blocked_signals_are_those_of_who_asks(tmp_path: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, before[1]))
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
-    try:
-        with started("serve", "--data", str(tmp_path), "--port", "0") as process:
-            assert process.stdout is not None and process.stdout.readline()
-            assert is_forked(process.pid) and resource.prlimit(process.pid, resource.RLIMIT_CORE) == (0, before[1])
-            assert int(status_of(process.pid)["SigBlk"], 16) & 1 << signal.SIGUSR2 - 1
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR2])
-        resource.setrlimit(resource.RLIMIT_CORE, before)
-
-
-def test_signals_are_ignored_that_who_asks_ignores(tmp_path: Path) -> None:
-    for action in (signal.SIG_IGN, signal.SIG_DFL):
-        before = signal.signal(signal.SIGQUIT, action)
-        try:
-            with started("serve", "--data", str(tmp_path), "--port", "0") as process:
-                assert process.stdout is not None and process.stdout.readline()
-                is_ignored = bool(int(status_of(process.pid)["SigIgn"], 16) & 1 << signal.SIGQUIT - 1)
-                assert is_forked(process.pid) and is_ignored == (action is signal.SIG_IGN)
-        finally:
-            signal.signal(signal.SIGQUIT, before)
 
 
 def test_another_program_is_started_as_ever_and_needs_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
