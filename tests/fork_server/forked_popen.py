@@ -3,7 +3,8 @@
 A forked process is the child of the process that asked, with the process id, the exit code and the signals of any
 other. What an interpreter looks at only when it starts, and what a process has of the thread that starts it, is as it
 was when the server started. So a program is started anew that asks for something else there: other variables of Python,
-of the linker or of the language, descriptors besides the three streams, another user, another network.
+of the linker or of the language, descriptors besides the three streams, another user, another network. So is one that
+the server does not fork, for whatever reason.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -37,6 +39,8 @@ USUAL = {
 PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
 INHERITED = -1
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)  # a job in the background ignores some
+ANSWER_S = 60.0  # the first answer waits for the server's imports, on a machine that is busy with other tests
+MOST_DIGITS = 20  # of a process id
 RESOURCES = 16  # so many the system has limits of
 
 
@@ -114,21 +118,29 @@ class ForkServer:
         """connect: called for the door when the first order comes. environment: what the server is started with."""
         self._door = cache(connect)
         self._fixed = fixed_at_the_start(environment)
-        self._lock = threading.Lock()
+        self._connecting = threading.Lock()
 
     def takes(self, order: Order) -> bool:
         """Whether it does in a forked process what it would do in a new one."""
         return fixed_at_the_start(order.environment) == self._fixed
 
-    def fork(self, order: Order, streams: Sequence[int]) -> int:
-        """The process id of a new child of ours. streams: its input, output and errors."""
-        with self._lock:
+    def fork(self, order: Order, streams: Sequence[int]) -> int | None:
+        """The process id of a new child of ours that is as the order says; None: there is none, and none will be.
+
+        streams: its input, output and errors.
+        """
+        with self._connecting:
             door = self._door()
-            socket.send_fds(door, [json.dumps(asdict(order)).encode()], streams)
-            answer = door.recv(100)
-        if not answer:
-            raise OSError("the fork server has ended")
-        return int(answer)
+        ours, theirs = socket.socketpair()
+        # The server may have ended, or forks nothing, or the order is longer than what can be sent.
+        with ours, suppress(OSError):
+            with theirs:
+                socket.send_fds(door, [json.dumps(asdict(order)).encode()], [*streams, theirs.fileno()])
+            ours.settimeout(ANSWER_S)
+            # The forked process answers itself, and ends where nobody hears it: no later order gets this answer.
+            if answer := ours.recv(MOST_DIGITS):
+                return int(answer)
+        return None
 
 
 class ForkedPopen(subprocess.Popen):
@@ -139,10 +151,12 @@ class ForkedPopen(subprocess.Popen):
     def _execute_child(self, *given: Any) -> None:
         call = inspect.signature(super()._execute_child).bind(*given).arguments
         order = Order.of(call)
-        if order is None or not self.server.takes(order):
+        ends = (call["p2cread"], call["c2pwrite"], call["errwrite"])
+        streams = [number if end == INHERITED else end for number, end in enumerate(ends)]
+        pid = self.server.fork(order, streams) if order is not None and self.server.takes(order) else None
+        if pid is None:
             super()._execute_child(*given)
             return
-        ends = (call["p2cread"], call["c2pwrite"], call["errwrite"])
-        self.pid = self.server.fork(order, [number if end == INHERITED else end for number, end in enumerate(ends)])
+        self.pid = pid
         self._child_created = True
         self._close_pipe_fds(*(call[name] for name in PIPES))

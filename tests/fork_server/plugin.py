@@ -9,7 +9,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -33,10 +33,12 @@ def fork_server(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @contextmanager
-def started_server(environment: Mapping[str, str]) -> Iterator[tuple[socket.socket, int]]:
+def started_server(
+    environment: Mapping[str, str], program: Sequence[str] = ("-m", "tests.fork_server.server")
+) -> Iterator[tuple[socket.socket, int]]:
     """The door to a server, and its process id; it is gone at the end."""
     door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, "-m", "tests.fork_server.server", str(theirs.fileno())]
+    command = [sys.executable, *program, str(theirs.fileno())]
     with subprocess.Popen(
         command,
         pass_fds=[theirs.fileno()],

@@ -23,6 +23,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 
 from tests.fork_server.forked_popen import PROGRAMS, SIGNALS, ForkedPopen, ForkServer, Order
 
@@ -59,34 +60,39 @@ def main(door: socket.socket) -> None:
             subprocess.Popen = ForkedPopen
             break
         ours.close()
-        let_streams_go()
+        let_go()
         order = next_order(door)
     gc.enable()
     run(order)
 
 
 def next_order(door: socket.socket) -> Order:
-    """Returns in a forked process, with its order. The process that is forked stays here until its parent is gone."""
+    """Returns in a forked process, which is as its order says. The process that is forked stays here until its parent
+    is gone.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     while True:
-        order, streams, _, _ = socket.recv_fds(door, MOST_BYTES, 3)
-        if not order:
+        message, descriptors, _, _ = socket.recv_fds(door, MOST_BYTES, 4)
+        if not message:
             sys.exit()
-        pid = fork_sibling()
-        if pid == 0:
+        if fork_sibling() == 0:
             break
-        door.send(str(pid).encode())
-        for stream in streams:
-            os.close(stream)
+        for descriptor in descriptors:
+            os.close(descriptor)
     door.close()
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-        os.close(stream)
-    return Order(**json.loads(order))
+    *streams, answer = descriptors
+    try:
+        order = Order(**json.loads(message))
+        become(order, streams)
+        os.write(answer, str(os.getpid()).encode())
+    except (OSError, ValueError):
+        os._exit(1)  # nobody hears an answer any more, or, as there is none, has the program started anew
+    os.close(answer)
+    return order
 
 
 def fork_sibling() -> int:
-    """As os.fork, but the new process is a child of our parent."""
+    """As os.fork, but the new process is a child of our parent; below zero, the system forks none."""
     system = ctypes.PyDLL(None)  # it keeps the interpreter's lock
     ctypes.pythonapi.PyOS_BeforeFork()
     pid: int = system.syscall(CLONE_NUMBERS[platform.machine()], CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
@@ -94,21 +100,23 @@ def fork_sibling() -> int:
         ctypes.pythonapi.PyOS_AfterFork_Child()
     else:
         ctypes.pythonapi.PyOS_AfterFork_Parent()
-    if pid < 0:
-        raise OSError("the system forks no process")
     return pid
 
 
-def let_streams_go() -> None:
-    """A server keeps no pipe open that somebody reads to its end."""
+def let_go() -> None:
+    """A server keeps no pipe open that somebody reads to its end, and no disk in use that somebody unmounts."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(nowhere, number)
     os.close(nowhere)
+    os.chdir(os.sep)
 
 
-def run(order: Order) -> None:
-    """Run the program as `python` does, in the folder and with the environment of the order; end as it ends."""
+def become(order: Order, streams: Sequence[int]) -> None:
+    """Be as a process that is started for the order. OSError, ValueError: the system does not let it."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
     if order.has_own_session:
         os.setsid()
     for number in SIGNALS:
@@ -120,6 +128,10 @@ def run(order: Order) -> None:
     os.chdir(order.folder)
     os.environ.clear()
     os.environ.update(order.environment)
+
+
+def run(order: Order) -> None:
+    """Run the program as `python` does; end as it ends."""
     sys.argv = [order.program, *order.arguments]
     if os.path.isabs(order.program):
         sys.path[0] = os.path.dirname(order.program)

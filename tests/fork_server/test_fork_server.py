@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -30,6 +31,12 @@ HUBWEIR = ("-m", "hubweir")
 PLANTED = (str(Path(__file__).parents[1] / "crash" / "lying_server.py"),)
 TELLS = (str(Path(__file__).with_name("told_state.py")),)
 SOURCE = str(Path(hubweir.__file__).parents[1])
+FORKS_NOTHING = """
+import socket, sys
+from tests.fork_server import server
+server.CLONE_NUMBERS = dict.fromkeys(server.CLONE_NUMBERS, 1 << 20)  # a call that no system has
+server.main(socket.socket(fileno=int(sys.argv[1])))
+"""
 CLONE_NEWNET = 0x40000000
 UNBUFFERED = {**os.environ, "PYTHONUNBUFFERED": "1"}
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -50,6 +57,10 @@ def own_server() -> Iterator[None]:
 
 def is_forked(pid: int) -> bool:
     return b"tests.fork_server.server" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def lives(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists() and not status_of(pid)["State"].startswith("Z")
 
 
 def status_of(pid: int) -> dict[str, str]:
@@ -205,8 +216,9 @@ def test_broker_processes_are_forked_for_their_supervisor(tmp_path: Path) -> Non
         os.kill(brokers[1], signal.SIGKILL)
         until(lambda: broker_pids(tmp_path).get(1) not in (None, brokers[1]), 90)
         [its_server] = children_of(supervisor) - set(broker_pids(tmp_path).values())
-        # It keeps no pipe open that somebody reads to its end.
+        # It keeps no pipe open that somebody reads to its end, and no disk in use.
         assert {os.readlink(f"/proc/{its_server}/fd/{number}") for number in range(3)} == {os.devnull}
+        assert os.readlink(f"/proc/{its_server}/cwd") == os.sep
         server.kill_supervisor()
         until(lambda: not Path(f"/proc/{its_server}").exists(), 90)
 
@@ -217,10 +229,58 @@ def test_a_server_ends_with_who_asks() -> None:
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_a_server_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with started_server(UNBUFFERED) as (door, pid):
+def test_its_session_is_its_own_when_popen_returns() -> None:
+    for _ in range(10):
+        with started(program=TELLS, stdin=subprocess.PIPE, start_new_session=True) as process:
+            assert os.getsid(process.pid) == process.pid and is_forked(process.pid)
+
+
+def test_a_folder_that_is_not_there_is_an_error_of_who_asks(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"), started(program=TELLS, cwd=tmp_path / "nowhere"):
+        pytest.fail("a process was started")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_whoever_is_interrupted_gets_no_program_and_the_next_one_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    with started_server(UNBUFFERED) as (door, server):
         monkeypatch.setattr(ForkedPopen, "server", ForkServer(lambda: door, UNBUFFERED))
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        with pytest.raises(OSError), started("--version"):
-            pytest.fail("a process was started")
+        with telling():
+            others = children_of(os.getpid())
+        os.kill(server, signal.SIGSTOP)
+        threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGUSR1]).start()
+        try:
+            with pytest.raises(KeyboardInterrupt), started(program=TELLS):
+                pytest.fail("a process was started")
+        finally:
+            os.kill(server, signal.SIGCONT)
+            signal.signal(signal.SIGUSR1, before)
+        with telling() as (pid, told):
+            assert is_forked(pid) and pid == told["process"]
+        until(lambda: {pid for pid in children_of(os.getpid()) if lives(pid)} < others, 90)
+
+
+def test_what_a_server_cannot_fork_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    with started_server(UNBUFFERED, program=("-c", FORKS_NOTHING)) as (door, server):
+        monkeypatch.setattr(ForkedPopen, "server", ForkServer(lambda: door, UNBUFFERED))
+        for _ in range(2):
+            with telling() as (pid, _):
+                assert not is_forked(pid)
+        assert lives(server)
+
+
+def test_an_order_that_is_too_long_is_started_anew() -> None:
+    with telling(env={**UNBUFFERED, **{f"LONG_{number}": "x" * 100_000 for number in range(4)}}) as (pid, _):
+        assert not is_forked(pid)
+
+
+def test_behind_the_end_of_a_server_programs_are_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    with started_server(UNBUFFERED) as (door, server):
+        monkeypatch.setattr(ForkedPopen, "server", ForkServer(lambda: door, UNBUFFERED))
+        os.kill(server, signal.SIGKILL)
+        until(lambda: not lives(server), 90)
+        with telling() as (pid, _):
+            assert not is_forked(pid)
