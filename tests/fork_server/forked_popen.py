@@ -70,11 +70,12 @@ class Order:
                 pass
             case _:
                 return None
+        environment = os.environ if call["env"] is None else call["env"]
         return cls(
             program,
             arguments,
-            environment=dict(os.environ if call["env"] is None else call["env"]),
-            folder=os.fspath(call["cwd"] or os.getcwd()),
+            environment={os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()},
+            folder=os.path.join(os.getcwd(), os.fsdecode(call["cwd"] or "")),
             has_own_session=call["start_new_session"],
             # A service changes these before it starts others, so they travel.
             blocked=sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())),

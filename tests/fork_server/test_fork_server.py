@@ -136,6 +136,20 @@ def test_it_has_its_own_folder_environment_streams_and_session(tmp_path: Path) -
     assert process.returncode == 0 and errors.startswith("{") and (tmp_path / "data").is_dir()
 
 
+def test_its_folder_is_seen_from_that_of_the_process_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for folder in ("inner", b"inner", Path("inner")):
+        with telling(cwd=folder) as (pid, told):
+            assert is_forked(pid) and told["folder"] == str(tmp_path / "inner")
+
+
+def test_variables_may_be_bytes_and_need_not_be_text() -> None:
+    given = {os.fsencode(name): os.fsencode(value) for name, value in UNBUFFERED.items()}
+    with telling(env={**given, b"ODD": b"\xff"}) as (pid, told):
+        assert is_forked(pid) and told["environment"]["ODD"] == os.fsdecode(b"\xff")
+
+
 def test_a_file_of_the_tests_is_forked(tmp_path: Path) -> None:
     with started("serve", "--data", str(tmp_path), "--port", "0", program=PLANTED) as process:
         assert process.stdout is not None and process.stdout.readline()
