@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 ROOT = Path(__file__).parents[2]
+SOURCE = str(ROOT / "src")
 # Beside hubweir itself, and files of the tests, which run hubweir with a planted defect.
 PROGRAMS = ("hubweir.service.broker_process", "hubweir.testing.tied_server")
 # The beginnings of what an interpreter, the linker or an import of hubweir reads in the environment.
@@ -108,8 +109,8 @@ def fixed_at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _elsewhere(path: str) -> str:
-    """The folders of a PYTHONPATH in which this process does not look for modules anyway."""
-    return os.pathsep.join(folder for folder in path.split(os.pathsep) if folder not in sys.path)
+    """The folders of a PYTHONPATH other than that of hubweir, which is installed from its checkout."""
+    return os.pathsep.join(folder for folder in path.split(os.pathsep) if folder != SOURCE)
 
 
 class ForkServer:

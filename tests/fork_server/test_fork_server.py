@@ -18,11 +18,10 @@ from typing import Any
 
 import pytest
 
-import hubweir
 from hubweir.testing.broker_processes import broker_pids, children_of
 from hubweir.testing.server_process import ServerProcess
 from tests.crash.several_processes import until
-from tests.fork_server.forked_popen import ForkedPopen, ForkServer
+from tests.fork_server.forked_popen import SOURCE, ForkedPopen, ForkServer
 from tests.fork_server.plugin import started_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
@@ -30,7 +29,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 HUBWEIR = ("-m", "hubweir")
 PLANTED = (str(Path(__file__).parents[1] / "crash" / "lying_server.py"),)
 TELLS = (str(Path(__file__).with_name("told_state.py")),)
-SOURCE = str(Path(hubweir.__file__).parents[1])
 FORKS_NOTHING = """
 import socket, sys
 from tests.fork_server import server
@@ -156,11 +154,18 @@ def test_a_file_of_the_tests_is_forked(tmp_path: Path) -> None:
         assert is_forked(process.pid)
 
 
-def test_a_folder_where_modules_are_looked_for_anyway_changes_nothing(tmp_path: Path) -> None:
-    environment = {**UNBUFFERED, "PYTHONPATH": SOURCE}
-    with started("serve", "--data", str(tmp_path), "--port", "0", env=environment) as process:
-        assert process.stdout is not None and process.stdout.readline()
-        assert is_forked(process.pid)
+def test_the_folder_of_hubweir_among_those_where_modules_are_looked_for_changes_nothing() -> None:
+    folders = [SOURCE, *filter(None, [UNBUFFERED.get("PYTHONPATH")])]
+    with telling(env={**UNBUFFERED, "PYTHONPATH": os.pathsep.join(folders)}) as (pid, _):
+        assert is_forked(pid)
+
+
+def test_a_folder_where_only_the_process_that_asks_looks_for_modules_asks_for_a_new_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    with telling(env={**UNBUFFERED, "PYTHONPATH": str(tmp_path)}) as (pid, told):
+        assert not is_forked(pid) and str(tmp_path) in told["modules are looked for in"]
 
 
 def test_a_signal_ends_it_and_its_exit_code_says_so(tmp_path: Path) -> None:
