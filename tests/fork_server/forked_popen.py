@@ -30,7 +30,10 @@ SOURCE = str(ROOT / "src")
 # Beside hubweir itself, and files of the tests, which run hubweir with a planted defect.
 PROGRAMS = ("hubweir.service.broker_process", "hubweir.testing.tied_server")
 # The beginnings of what an interpreter, the linker or an import of hubweir reads in the environment.
-READ_AT_THE_START = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "OPENSSL_", "SSL_", "HUBWEIR_KERNELS")
+READ_AT_THE_START = (
+    "PYTHON", "LD_", "GLIBC_", "MALLOC_", "LC_", "LANG", "TZ",
+    "OPENSSL_", "SSL_", "CRYPTOGRAPHY_", "PY_SAX_", "WEBSOCKETS_", "HUBWEIR_KERNELS",
+)  # fmt: skip
 # What a new process has of the thread that starts it, as lines of its status file, beside the namespaces of the system.
 OF_THE_STARTER = ("Umask:", "Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Cpus_allowed:")
 USUAL = {

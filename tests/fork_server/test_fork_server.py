@@ -21,7 +21,7 @@ import pytest
 from hubweir.testing.broker_processes import broker_pids, children_of
 from hubweir.testing.server_process import ServerProcess
 from tests.crash.several_processes import until
-from tests.fork_server.forked_popen import SOURCE, ForkedPopen, ForkServer
+from tests.fork_server.forked_popen import READ_AT_THE_START, ROOT, SOURCE, ForkedPopen, ForkServer
 from tests.fork_server.plugin import started_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
@@ -34,6 +34,20 @@ import socket, sys
 from tests.fork_server import server
 server.CLONE_NUMBERS = dict.fromkeys(server.CLONE_NUMBERS, 1 << 20)  # a call that no system has
 server.main(socket.socket(fileno=int(sys.argv[1])))
+"""
+TELLS_WHAT_IS_READ = """
+import importlib, os
+from tests.fork_server.server import IMPORTED
+class Told(dict):
+    def __getitem__(self, name):
+        print(os.fsdecode(name))
+        return super().__getitem__(name)
+    def __contains__(self, name):
+        print(os.fsdecode(name))
+        return super().__contains__(name)
+os.environ._data = Told(os.environ._data)
+for name in IMPORTED:
+    importlib.import_module(name)
 """
 CLONE_NEWNET = 0x40000000
 UNBUFFERED = {**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -148,12 +162,6 @@ def test_variables_may_be_bytes_and_need_not_be_text() -> None:
         assert is_forked(pid) and told["environment"]["ODD"] == os.fsdecode(b"\xff")
 
 
-def test_a_file_of_the_tests_is_forked(tmp_path: Path) -> None:
-    with started("serve", "--data", str(tmp_path), "--port", "0", program=PLANTED) as process:
-        assert process.stdout is not None and process.stdout.readline()
-        assert is_forked(process.pid)
-
-
 def test_the_folder_of_hubweir_among_those_where_modules_are_looked_for_changes_nothing() -> None:
     folders = [SOURCE, *filter(None, [UNBUFFERED.get("PYTHONPATH")])]
     with telling(env={**UNBUFFERED, "PYTHONPATH": os.pathsep.join(folders)}) as (pid, _):
@@ -176,11 +184,10 @@ def test_a_signal_ends_it_and_its_exit_code_says_so(tmp_path: Path) -> None:
 
 def test_it_knows_no_descriptor_of_who_asked(tmp_path: Path) -> None:
     os.set_inheritable(kept := os.open(tmp_path, os.O_RDONLY), True)
-    with started("serve", "--data", str(tmp_path / "data"), "--port", "0") as process:
-        assert process.stdout is not None and process.stdout.readline()
-        known = {os.readlink(each) for each in Path(f"/proc/{process.pid}/fd").iterdir()}
+    with telling() as (pid, _):
+        known = {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
+        assert is_forked(pid) and str(tmp_path) not in known
     os.close(kept)
-    assert str(tmp_path) not in known
 
 
 @pytest.mark.parametrize(
@@ -189,6 +196,9 @@ def test_it_knows_no_descriptor_of_who_asked(tmp_path: Path) -> None:
         {"env": {**UNBUFFERED, "PYTHONHASHSEED": "1"}},
         {"env": {**UNBUFFERED, "PYTHONPATH": os.pathsep.join([SOURCE, "/else"])}},
         {"env": {**UNBUFFERED, "LD_BIND_NOW": "1"}},
+        {"env": {**UNBUFFERED, "GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}},
+        {"env": {**UNBUFFERED, "MALLOC_ARENA_MAX": "1"}},
+        {"env": {**UNBUFFERED, "CRYPTOGRAPHY_OPENSSL_NO_LEGACY": "1"}},
         {"env": {**UNBUFFERED, "TZ": "Asia/Tokyo"}},
         {"env": {**UNBUFFERED, "HUBWEIR_KERNELS": "pure"}},
         {"env": BUFFERED},
@@ -199,20 +209,23 @@ def test_it_knows_no_descriptor_of_who_asked(tmp_path: Path) -> None:
         {"executable": sys.executable},
     ],
 )
-def test_what_an_interpreter_sees_when_it_starts_alone_asks_for_a_new_one(
-    options: dict[str, Any], tmp_path: Path
-) -> None:
-    with started("serve", "--data", str(tmp_path), "--port", "0", **options) as process:
-        assert process.stdout is not None and process.stdout.readline()
-        assert not is_forked(process.pid)
+def test_what_an_interpreter_sees_when_it_starts_alone_asks_for_a_new_one(options: dict[str, Any]) -> None:
+    with telling(**options) as (pid, _):
+        assert not is_forked(pid)
 
 
-def test_another_network_asks_for_a_new_interpreter(tmp_path: Path) -> None:
+def test_every_variable_that_an_import_of_hubweir_reads_is_compared() -> None:
+    command = [sys.executable, "-c", TELLS_WHAT_IS_READ]
+    read = subprocess.run(command, env=UNBUFFERED, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert "HUBWEIR_KERNELS" in read and not [name for name in read if not name.startswith(READ_AT_THE_START)]
+
+
+def test_another_network_asks_for_a_new_interpreter() -> None:
     def start() -> None:
         if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
             pytest.skip("networks of their own need root")
-        with started("serve", "--data", str(tmp_path), "--port", "0") as process:
-            assert not is_forked(process.pid)
+        with telling() as (pid, _):
+            assert not is_forked(pid)
 
     with ThreadPoolExecutor(1) as thread:  # which alone has the new network
         thread.submit(start).result()
