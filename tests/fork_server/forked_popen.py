@@ -35,7 +35,7 @@ READ_AT_THE_START = (
     "OPENSSL_", "SSL_", "CRYPTOGRAPHY_", "PY_SAX_", "WEBSOCKETS_", "HUBWEIR_KERNELS",
 )  # fmt: skip
 # What a new process has of the thread that starts it, as lines of its status file, beside the namespaces of the system.
-OF_THE_STARTER = ("Umask:", "Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Cpus_allowed:")
+OF_THE_STARTER = ("Tgid:", "Umask:", "Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Cpus_allowed:")
 USUAL = {
     "executable": None, "preexec_fn": None, "close_fds": True, "pass_fds": (), "shell": False, "restore_signals": True,
     "gid": None, "gids": None, "uid": None, "umask": -1, "process_group": -1,
@@ -108,6 +108,7 @@ def fixed_at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
             if name.startswith(OF_THE_STARTER)
         }
         | {space.name: os.readlink(space) for space in (thread / "ns").iterdir()}
+        | {"niceness": str(os.getpriority(os.PRIO_PROCESS, 0))}
     )
 
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +48,15 @@ class Told(dict):
 os.environ._data = Told(os.environ._data)
 for name in IMPORTED:
     importlib.import_module(name)
+"""
+FORKS = """
+import os, subprocess, sys
+from tests.fork_server.forked_popen import ForkedPopen, ForkServer
+ForkedPopen.server = ForkServer(lambda: sys.exit("a server is asked"), os.environ)
+if os.fork() == 0:
+    ForkedPopen([sys.executable, "-m", "hubweir", "--version"]).wait()
+else:
+    os.wait()
 """
 CLONE_NEWNET = 0x40000000
 UNBUFFERED = {**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -220,15 +229,35 @@ def test_every_variable_that_an_import_of_hubweir_reads_is_compared() -> None:
     assert "HUBWEIR_KERNELS" in read and not [name for name in read if not name.startswith(READ_AT_THE_START)]
 
 
-def test_another_network_asks_for_a_new_interpreter() -> None:
+def leave_the_network() -> None:
+    if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
+        pytest.skip("networks of their own need root")
+
+
+def become_nicer() -> None:
+    os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0) + 1)
+
+
+def run_on_one_processor() -> None:
+    if len(processors := os.sched_getaffinity(0)) == 1:
+        pytest.skip("there is one processor alone")
+    os.sched_setaffinity(0, {max(processors)})
+
+
+@pytest.mark.parametrize("change", [leave_the_network, become_nicer, run_on_one_processor])
+def test_a_thread_that_differs_asks_for_a_new_interpreter(change: Callable[[], None]) -> None:
     def start() -> None:
-        if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
-            pytest.skip("networks of their own need root")
+        change()
         with telling() as (pid, _):
             assert not is_forked(pid)
 
-    with ThreadPoolExecutor(1) as thread:  # which alone has the new network
+    with ThreadPoolExecutor(1) as thread:  # which alone is changed
         thread.submit(start).result()
+
+
+def test_a_process_that_is_forked_from_a_test_asks_for_a_new_interpreter() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS], env=UNBUFFERED, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.startswith("hubweir") and not done.stderr
 
 
 def test_another_program_is_started_as_ever_and_needs_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
