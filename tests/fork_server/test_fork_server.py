@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -35,9 +36,10 @@ from tests.fork_server import server
 server.CLONE_NUMBERS = dict.fromkeys(server.CLONE_NUMBERS, 1 << 20)  # a call that no system has
 server.main(socket.socket(fileno=int(sys.argv[1])))
 """
-TELLS_WHAT_IS_READ = """
-import importlib, os
+LOOKS_ON_AT_IMPORTS = """
+import importlib, os, sys, time
 from tests.fork_server.server import IMPORTED
+
 class Told(dict):
     def __getitem__(self, name):
         print(os.fsdecode(name))
@@ -45,7 +47,17 @@ class Told(dict):
     def __contains__(self, name):
         print(os.fsdecode(name))
         return super().__contains__(name)
+
+def told(call):
+    def calls(*given):
+        if (module := sys._getframe(1).f_globals["__name__"]).startswith("hubweir."):
+            print(module)
+        return call(*given)
+    return calls
+
 os.environ._data = Told(os.environ._data)
+for module, name in ((time, "time"), (time, "monotonic"), (time, "perf_counter"), (os, "getpid"), (os, "urandom")):
+    setattr(module, name, told(getattr(module, name)))
 for name in IMPORTED:
     importlib.import_module(name)
 """
@@ -157,6 +169,16 @@ def test_it_has_its_own_folder_environment_streams_and_session(tmp_path: Path) -
     assert process.returncode == 0 and errors.startswith("{") and (tmp_path / "data").is_dir()
 
 
+def test_a_forked_program_finds_modules_as_a_new_one_imports_them() -> None:
+    with telling():  # the server has imported everything
+        before = time.time()
+    program = (str(Path(__file__).with_name("told_modules.py")),)
+    with started(program=program) as process:
+        told = json.loads(process.communicate(timeout=90)[0])
+    assert told["programs are imported once"]
+    assert told["seconds since the process began"] <= time.time() - before
+
+
 def test_its_folder_is_seen_from_that_of_the_process_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "inner").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -223,10 +245,13 @@ def test_what_an_interpreter_sees_when_it_starts_alone_asks_for_a_new_one(option
         assert not is_forked(pid)
 
 
-def test_every_variable_that_an_import_of_hubweir_reads_is_compared() -> None:
-    command = [sys.executable, "-c", TELLS_WHAT_IS_READ]
-    read = subprocess.run(command, env=UNBUFFERED, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    assert "HUBWEIR_KERNELS" in read and not [name for name in read if not name.startswith(READ_AT_THE_START)]
+def test_all_that_an_import_of_hubweir_takes_from_its_process_is_known() -> None:
+    command = [sys.executable, "-c", LOOKS_ON_AT_IMPORTS]
+    done = subprocess.run(command, env=UNBUFFERED, cwd=ROOT, capture_output=True, text=True, check=True)
+    modules = {line for line in done.stdout.splitlines() if line.startswith("hubweir.")}
+    variables = {*done.stdout.splitlines()} - modules
+    assert modules == {"hubweir.service.scrape"}  # a forked process has its time anew
+    assert "HUBWEIR_KERNELS" in variables and not [name for name in variables if not name.startswith(READ_AT_THE_START)]
 
 
 def leave_the_network() -> None:
