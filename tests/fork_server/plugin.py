@@ -38,15 +38,18 @@ def started_server(
 ) -> Iterator[tuple[socket.socket, int]]:
     """The door to a server, and its process id; it is gone at the end."""
     door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, *program, str(theirs.fileno())]
-    with subprocess.Popen(
-        command,
-        pass_fds=[theirs.fileno()],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        cwd=ROOT,
-        env=environment,
-    ) as process:
-        theirs.close()
-        with door:
-            yield door, process.pid
+    with door:
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, *program, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                cwd=ROOT,
+                env=environment,
+            )
+        with process:
+            try:
+                yield door, process.pid
+            finally:
+                process.kill()

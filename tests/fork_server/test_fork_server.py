@@ -309,10 +309,17 @@ def test_broker_processes_are_forked_for_their_supervisor(tmp_path: Path) -> Non
         until(lambda: not Path(f"/proc/{its_server}").exists(), 90)
 
 
-def test_a_server_ends_with_who_asks() -> None:
-    with started_server(UNBUFFERED) as (_, pid):
-        assert Path(f"/proc/{pid}").exists()
-    assert not Path(f"/proc/{pid}").exists()
+def test_a_server_ends_when_nobody_can_ask_it_any_more() -> None:
+    with started_server(UNBUFFERED) as (door, server):
+        assert lives(server)
+        door.close()
+        until(lambda: not lives(server), 90)
+
+
+def test_a_server_that_hangs_is_gone_at_the_end_too() -> None:
+    with started_server(UNBUFFERED) as (_, server):
+        os.kill(server, signal.SIGSTOP)
+    assert not Path(f"/proc/{server}").exists()
 
 
 def test_its_session_is_its_own_when_popen_returns() -> None:
