@@ -4,7 +4,8 @@ A forked process is the child of the process that asked, with the process id, th
 other. What an interpreter looks at only when it starts, and what a process has of the thread that starts it, is as it
 was when the server started. So a program is started anew that asks for something else there: other variables of Python,
 of the linker or of the language, descriptors besides the three streams, another user, another network. So is one that
-the server does not fork, for whatever reason.
+the server does not fork, for whatever reason. One difference stays: all processes that are forked in a worker have one
+seed of hash(), and so one order of a set of texts; with --all each has its own.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Order:
 
     @classmethod
     def of(cls, call: Mapping[str, Any]) -> Order | None:
-        """What a call of `_execute_child` asks for, by the names of its arguments; None: that is nothing to fork."""
+        """The order that a call of `_execute_child` is, by the names of its arguments; None: it asks for none."""
         command = call["args"]
         if isinstance(command, str | bytes | os.PathLike) or any(call[name] != USUAL[name] for name in USUAL):
             return None
@@ -94,9 +95,7 @@ class Order:
 
 
 def fixed_at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
-    """What is fixed when the server starts, in whatever it forks: it, too, was started with an environment, from a
-    thread like this one.
-    """
+    """Variables, and properties of this thread, that a server was started with, and that all has which it forks."""
     thread = Path("/proc/thread-self")
     lines = (thread / "status").read_text().splitlines()
     return (
@@ -118,7 +117,7 @@ def _elsewhere(path: str) -> str:
 
 
 class ForkServer:
-    """The door to the server of this process, which takes one order at a time."""
+    """The door to the server of this process."""
 
     def __init__(self, connect: Callable[[], socket.socket], environment: Mapping[str, str]) -> None:
         """connect: called for the door when the first order comes. environment: what the server is started with."""
@@ -126,24 +125,22 @@ class ForkServer:
         self._fixed = fixed_at_the_start(environment)
         self._connecting = threading.Lock()
 
-    def takes(self, order: Order) -> bool:
-        """Whether it does in a forked process what it would do in a new one."""
-        return fixed_at_the_start(order.environment) == self._fixed
-
     def fork(self, order: Order, streams: Sequence[int]) -> int | None:
-        """The process id of a new child of ours that is as the order says; None: there is none, and none will be.
+        """The process id of a new child of ours that is as ordered; None: there is none, and none will be.
 
         streams: its input, output and errors.
         """
+        if fixed_at_the_start(order.environment) != self._fixed:
+            return None
         with self._connecting:
             door = self._door()
         ours, theirs = socket.socketpair()
-        # The server may have ended, or forks nothing, or the order is longer than what can be sent.
+        # The server has ended, or the order is longer than what can be sent.
         with ours, suppress(OSError):
             with theirs:
                 socket.send_fds(door, [json.dumps(asdict(order)).encode()], [*streams, theirs.fileno()])
             ours.settimeout(ANSWER_S)
-            # The forked process answers itself, and ends where nobody hears it: no later order gets this answer.
+            # Each order has a socket for its answer: where this wait is interrupted, the next order does not get it.
             if answer := ours.recv(MOST_DIGITS):
                 return int(answer)
         return None
@@ -159,7 +156,7 @@ class ForkedPopen(subprocess.Popen):
         order = Order.of(call)
         ends = (call["p2cread"], call["c2pwrite"], call["errwrite"])
         streams = [number if end == INHERITED else end for number, end in enumerate(ends)]
-        pid = self.server.fork(order, streams) if order is not None and self.server.takes(order) else None
+        pid = None if order is None else self.server.fork(order, streams)
         if pid is None:
             super()._execute_child(*given)
             return

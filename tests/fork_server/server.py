@@ -6,7 +6,10 @@ in the process that is forked: it has one thread, holds no lock and has no file 
 
 What is forked becomes a child of the parent, as if the parent had started it: that is CLONE_PARENT of clone(2). A
 supervisor starts processes, too, so it gets a server of its own, which is forked before it does anything. A server ends
-when its parent is gone.
+when nobody has the other end of its door any more.
+
+An order is a message with four descriptors: the three streams of the new process, and a socket. The forked process
+writes its id there when it is as ordered, and then begins with the program; without an answer there is no process.
 """
 
 from __future__ import annotations
@@ -54,25 +57,29 @@ def main(door: socket.socket) -> None:
         del sys.modules[name]
         delattr(sys.modules[package], module)  # or `from hubweir.service import …` finds it there
     gc.freeze()
-    order = next_order(door)
-    while order.is_supervisor:
-        ours, door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        if os.fork():
-            door.close()
-            ForkedPopen.server = ForkServer(lambda: ours, order.environment)  # noqa: B023 - the loop ends here
-            subprocess.Popen = ForkedPopen
-            break
-        ours.close()
-        let_go()
-        order = next_order(door)
+    order = forked(door)
     gc.enable()
     run(order)
 
 
+def forked(door: socket.socket) -> Order:
+    """The order of the process that is forked for it, where this returns. A supervisor has a server of its own then."""
+    order = next_order(door)
+    if not order.is_supervisor:
+        return order
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork():
+        theirs.close()
+        ForkedPopen.server = ForkServer(lambda: ours, order.environment)
+        subprocess.Popen = ForkedPopen
+        return order
+    ours.close()
+    let_go()
+    return forked(theirs)
+
+
 def next_order(door: socket.socket) -> Order:
-    """Returns in a forked process, which is as its order says. The process that is forked stays here until its parent
-    is gone.
-    """
+    """As `forked`, without a server. The process that is forked stays here until nobody can ask it any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     while True:
         message, descriptors, _, _ = socket.recv_fds(door, MOST_BYTES, 4)
@@ -89,7 +96,7 @@ def next_order(door: socket.socket) -> Order:
         become(order, streams)
         os.write(answer, str(os.getpid()).encode())
     except (OSError, ValueError):
-        os._exit(1)  # nobody hears an answer any more, or, as there is none, has the program started anew
+        os._exit(1)  # without an answer the program is started anew, or nobody hears one any more
     os.close(answer)
     return order
 

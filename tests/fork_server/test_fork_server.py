@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -213,7 +214,7 @@ def test_a_signal_ends_it_and_its_exit_code_says_so(tmp_path: Path) -> None:
         assert process.wait(10) == -signal.SIGKILL
 
 
-def test_it_knows_no_descriptor_of_who_asked(tmp_path: Path) -> None:
+def test_it_knows_no_descriptor_of_the_process_that_asked(tmp_path: Path) -> None:
     os.set_inheritable(kept := os.open(tmp_path, os.O_RDONLY), True)
     with telling() as (pid, _):
         known = {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
@@ -252,6 +253,11 @@ def test_all_that_an_import_of_hubweir_takes_from_its_process_is_known() -> None
     variables = {*done.stdout.splitlines()} - modules
     assert modules == {"hubweir.service.scrape"}  # a forked process has its time anew
     assert "HUBWEIR_KERNELS" in variables and not [name for name in variables if not name.startswith(READ_AT_THE_START)]
+
+
+def test_nothing_stands_on_the_seed_of_hashes_which_forked_processes_share() -> None:
+    modules = [path for path in Path(SOURCE).rglob("*.py") if "tests" not in path.parts]
+    assert modules and not [path for path in modules if re.search(r"(?<![\w.])hash\(", path.read_text())]
 
 
 def leave_the_network() -> None:
@@ -328,13 +334,15 @@ def test_its_session_is_its_own_when_popen_returns() -> None:
             assert os.getsid(process.pid) == process.pid and is_forked(process.pid)
 
 
-def test_a_folder_that_is_not_there_is_an_error_of_who_asks(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_an_error_of_popen(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"), started(program=TELLS, cwd=tmp_path / "nowhere"):
         pytest.fail("a process was started")
     assert capfd.readouterr() == ("", "")
 
 
-def test_whoever_is_interrupted_gets_no_program_and_the_next_one_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_is_interrupted_leaves_no_process_and_no_answer_to_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
