@@ -1,0 +1,186 @@
+"""A program that the server forks is as one that is started anew; a server ends when nobody can ask it."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hubweir.testing.broker_processes import broker_pids, children_of
+from hubweir.testing.server_process import ServerProcess
+from tests.crash.several_processes import until
+from tests.fork_server.forked_popen import ForkedPopen, ForkServer
+from tests.fork_server.plugin import started_server
+from tests.fork_server.programs import (
+    BUFFERED,
+    HUBWEIR,
+    PLANTED,
+    TELLS,
+    UNBUFFERED,
+    is_forked,
+    lives,
+    started,
+    status_of,
+    telling,
+)
+
+
+@pytest.fixture
+def unusual_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process is in a state in which tests and supervisors bring themselves before they start programs."""
+    monkeypatch.chdir(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, limits[1]))
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+    action = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGQUIT, action)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    resource.setrlimit(resource.RLIMIT_CORE, limits)
+
+
+@pytest.mark.parametrize("program", [HUBWEIR, PLANTED])
+@pytest.mark.parametrize("typed", ["--version", "eventhub lst", "sas decode nothing"])
+def test_a_forked_program_says_and_answers_what_a_new_one_does(typed: str, program: tuple[str, ...]) -> None:
+    said = {}
+    for environment in (UNBUFFERED, BUFFERED):
+        with started(*typed.split(), program=program, env=environment) as process:
+            output = process.communicate()
+            said[environment is UNBUFFERED] = (*output, process.returncode)
+    assert said[True] == said[False] and any(said[True][:2])
+
+
+@pytest.mark.parametrize("state", ["usual", "unusual"])
+def test_a_forked_program_finds_itself_in_the_state_of_a_new_one(
+    state: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if state == "unusual":
+        request.getfixturevalue("unusual_state")
+    with telling() as (pid, forked):
+        assert is_forked(pid)
+    monkeypatch.setattr(subprocess, "Popen", ForkedPopen.__base__)
+    with telling() as (pid, new):
+        assert not is_forked(pid)
+    assert [name for name in new if new[name] != forked[name]] == ["process"]
+
+
+def test_a_forked_program_finds_modules_as_a_new_one_imports_them() -> None:
+    with telling():  # the server has imported everything
+        before = time.time()
+    program = (str(Path(__file__).with_name("told_modules.py")),)
+    with started(program=program) as process:
+        told = json.loads(process.communicate(timeout=90)[0])
+    assert told["programs are imported once"]
+    assert told["seconds since the process began"] <= time.time() - before
+
+
+def test_it_has_its_own_folder_environment_streams_and_session(tmp_path: Path) -> None:
+    environment = {**UNBUFFERED, "HUBWEIR_LOG_FORMAT": "json", "HUBWEIR_DATA": "data", "HUBWEIR_PORT": "0"}
+    with started("serve", cwd=tmp_path, env=environment, start_new_session=True) as process:
+        assert process.stdout is not None and process.stdout.readline()
+        assert is_forked(process.pid) and status_of(process.pid)["PPid"] == str(os.getpid())
+        assert os.getsid(process.pid) == process.pid != os.getsid(0)
+        process.send_signal(signal.SIGTERM)
+        errors = process.communicate()[1]
+    assert process.returncode == 0 and errors.startswith("{") and (tmp_path / "data").is_dir()
+
+
+def test_its_session_is_its_own_when_popen_returns() -> None:
+    for _ in range(10):
+        with started(program=TELLS, stdin=subprocess.PIPE, start_new_session=True) as process:
+            assert os.getsid(process.pid) == process.pid and is_forked(process.pid)
+
+
+def test_its_folder_is_seen_from_that_of_the_process_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for folder in ("inner", b"inner", Path("inner")):
+        with telling(cwd=folder) as (pid, told):
+            assert is_forked(pid) and told["folder"] == str(tmp_path / "inner")
+
+
+def test_variables_may_be_bytes_and_need_not_be_text() -> None:
+    given = {os.fsencode(name): os.fsencode(value) for name, value in UNBUFFERED.items()}
+    with telling(env={**given, b"ODD": b"\xff"}) as (pid, told):
+        assert is_forked(pid) and told["environment"]["ODD"] == os.fsdecode(b"\xff")
+
+
+def test_it_knows_no_descriptor_of_the_process_that_asked(tmp_path: Path) -> None:
+    os.set_inheritable(kept := os.open(tmp_path, os.O_RDONLY), True)
+    with telling() as (pid, _):
+        known = {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
+        assert is_forked(pid) and str(tmp_path) not in known
+    os.close(kept)
+
+
+def test_a_signal_ends_it_and_its_exit_code_says_so(tmp_path: Path) -> None:
+    with started("serve", "--data", str(tmp_path), "--port", "0") as process:
+        process.kill()
+        assert process.wait(10) == -signal.SIGKILL
+
+
+def test_broker_processes_are_forked_for_their_supervisor(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, arguments=["--brokers", "2"]) as server:
+        supervisor, brokers = server.pid, broker_pids(tmp_path)
+        assert supervisor is not None and is_forked(supervisor) and len(brokers) == 2
+        for pid in brokers.values():
+            assert is_forked(pid) and status_of(pid)["PPid"] == str(supervisor) and os.getsid(pid) == pid
+        # One that is killed is seen to end, and comes back.
+        os.kill(brokers[1], signal.SIGKILL)
+        until(lambda: broker_pids(tmp_path).get(1) not in (None, brokers[1]), 90)
+        [its_server] = children_of(supervisor) - set(broker_pids(tmp_path).values())
+        # It keeps no pipe open that somebody reads to its end, and no disk in use.
+        assert {os.readlink(f"/proc/{its_server}/fd/{number}") for number in range(3)} == {os.devnull}
+        assert os.readlink(f"/proc/{its_server}/cwd") == os.sep
+        server.kill_supervisor()
+        until(lambda: not Path(f"/proc/{its_server}").exists(), 90)
+
+
+def test_a_server_ends_when_nobody_can_ask_it_any_more() -> None:
+    with started_server(UNBUFFERED) as (door, server):
+        assert lives(server)
+        door.close()
+        until(lambda: not lives(server), 90)
+
+
+def test_a_server_that_hangs_is_gone_at_the_end_too() -> None:
+    with started_server(UNBUFFERED) as (_, server):
+        os.kill(server, signal.SIGSTOP)
+    assert not Path(f"/proc/{server}").exists()
+
+
+def test_a_start_that_is_interrupted_leaves_no_process_and_no_answer_to_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    def connect() -> socket.socket:
+        threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGUSR1]).start()
+        return door
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    with started_server(UNBUFFERED) as (door, server):
+        monkeypatch.setattr(ForkedPopen, "server", ForkServer(lambda: door, UNBUFFERED))
+        with telling():
+            others = children_of(os.getpid())
+        os.kill(server, signal.SIGSTOP)
+        monkeypatch.setattr(ForkedPopen, "server", ForkServer(connect, UNBUFFERED))
+        try:
+            with pytest.raises(KeyboardInterrupt), started("serve", "--data", str(tmp_path), "--port", "0"):
+                pytest.fail("a process was started")
+        finally:
+            os.kill(server, signal.SIGCONT)
+            signal.signal(signal.SIGUSR1, before)
+        with telling() as (pid, told):
+            assert is_forked(pid) and pid == told["process"]
+        until(lambda: {pid for pid in children_of(os.getpid()) if lives(pid)} < others, 90)
