@@ -49,17 +49,14 @@ MOST_BYTES = 1 << 18
 
 def main(door: socket.socket) -> None:
     """Import, then fork for each order. In a forked process this goes on as the program that was asked for."""
-    gc.disable()
     for name in IMPORTED:
         importlib.import_module(name)
     for name in PROGRAMS:
         package, _, module = name.rpartition(".")
         del sys.modules[name]
         delattr(sys.modules[package], module)  # or `from hubweir.service import …` finds it there
-    gc.freeze()
-    order = forked(door)
-    gc.enable()
-    run(order)
+    gc.freeze()  # of all this a collection frees nothing, and would have each process copy it
+    run(forked(door))
 
 
 def forked(door: socket.socket) -> Order:

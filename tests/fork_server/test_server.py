@@ -70,7 +70,9 @@ def test_a_forked_program_finds_itself_in_the_state_of_a_new_one(
     monkeypatch.setattr(subprocess, "Popen", ForkedPopen.__base__)
     with telling() as (pid, new):
         assert not is_forked(pid)
-    assert [name for name in new if new[name] != forked[name]] == ["process"]
+    objects = "objects that a collection looks at"
+    assert [name for name in new if new[name] != forked[name]] == ["process", objects]
+    assert forked[objects] < new[objects]  # those of the server are passed over
 
 
 def test_a_forked_program_finds_modules_as_a_new_one_imports_them() -> None:
@@ -81,6 +83,13 @@ def test_a_forked_program_finds_modules_as_a_new_one_imports_them() -> None:
         told = json.loads(process.communicate(timeout=90)[0])
     assert told["programs are imported once"]
     assert told["seconds since the process began"] <= time.time() - before
+
+
+def test_a_program_that_the_server_has_imported_begins_without_a_warning() -> None:
+    with started(program=("-m", "hubweir.service.broker_process"), stdin=subprocess.PIPE) as process:
+        assert is_forked(process.pid)
+        errors = process.communicate(timeout=90)[1]
+    assert "is started by" in errors and "Warning" not in errors
 
 
 def test_it_has_its_own_folder_environment_streams_and_session(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ STREAMS = (sys.stdin, sys.stdout, sys.stderr)
 
 
 def state() -> dict[str, object]:
-    """See the module's text. Two processes that are started alike tell the same but for their ids."""
+    """See the module's text. Two processes that are started alike tell the same but for their ids and objects."""
     itself = Path("/proc/self")
     return {
         "process": os.getpid(),
@@ -49,6 +49,7 @@ def state() -> dict[str, object]:
         ],
         "handlers": {number: repr(signal.getsignal(number)) for number in sorted(signal.valid_signals())},
         "collector": [gc.isenabled(), gc.get_threshold(), len(gc.callbacks)],
+        "objects that a collection looks at": len(gc.get_objects()),
         "recursion": sys.getrecursionlimit(),
         "turns": sys.getswitchinterval(),
         "threads": [(each.name, each.daemon) for each in threading.enumerate()],
