@@ -21,7 +21,7 @@ import pytest
 from hubweir.drivers import garbage_collector
 
 
-class _Frost:
+class _GcOfServices:
     """The module gc, as a service's collector sees it here."""
 
     def __getattr__(self, name: str) -> Any:
@@ -51,9 +51,9 @@ class Frozen:
 
 @pytest.fixture(scope="session", autouse=True)
 def frozen_items(generator_of_hypothesis: None) -> Iterator[Frozen]:
-    """One of what is frozen, behind the first draw of hypothesis, which asks the collector who knows what."""
+    """One object that is frozen, behind the first draw of hypothesis, for which the collector finds the generator."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(garbage_collector, "gc", _Frost())
+        patch.setattr(garbage_collector, "gc", _GcOfServices())
         one = Frozen()
         gc.freeze()
         yield one

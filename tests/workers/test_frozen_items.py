@@ -94,6 +94,17 @@ def test_a_file_that_thaws_the_tests_is_told_and_they_are_frozen_again(frozen_it
     check_frozen(frozen_items)
 
 
+def test_a_services_collector_frees_what_is_lost_in_a_circle() -> None:
+    collector = GarbageCollector()
+    collector.start()
+    try:
+        known = weakref.ref(Circle())
+        collector.collect_all()
+        assert known() is None
+    finally:
+        collector.stop()
+
+
 @pytest.mark.parametrize("is_served", [False, True])
 def test_what_is_lost_in_a_circle_is_freed_behind_a_file_whether_a_service_ran_or_not(is_served: bool) -> None:
     collector = GarbageCollector()
