@@ -30,6 +30,10 @@ def status_of(pid: int) -> dict[str, str]:
     return dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
 
 
+def descriptors_of(pid: int) -> set[str]:
+    return {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
+
+
 @contextmanager
 def started(*arguments: str, program: tuple[str, ...] = HUBWEIR, **options: Any) -> Iterator[subprocess.Popen[str]]:
     """A command of hubweir; it is gone at the end."""
