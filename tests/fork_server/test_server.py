@@ -161,6 +161,17 @@ def test_a_server_ends_when_nobody_can_ask_it_any_more() -> None:
         until(lambda: not lives(server), 90)
 
 
+def test_a_server_goes_on_where_an_interrupt_from_the_keyboard_is_for_the_process_that_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with started_server(UNBUFFERED) as (door, server):
+        monkeypatch.setattr(ForkedPopen, "server", ForkServer(lambda: door, UNBUFFERED))
+        with telling():
+            os.kill(server, signal.SIGINT)
+        with telling() as (pid, _):
+            assert is_forked(pid)
+
+
 def test_a_server_that_hangs_is_gone_at_the_end_too() -> None:
     with started_server(UNBUFFERED) as (_, server):
         os.kill(server, signal.SIGSTOP)
