@@ -30,8 +30,9 @@ def status_of(pid: int) -> dict[str, str]:
     return dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
 
 
-def descriptors_of(pid: int) -> set[str]:
-    return {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
+def descriptors_of(pid: int) -> list[str]:
+    """The names of what is open, in the order of the numbers."""
+    return [os.readlink(each) for each in sorted(Path(f"/proc/{pid}/fd").iterdir(), key=lambda path: int(path.name))]
 
 
 @contextmanager
@@ -46,8 +47,8 @@ def started(*arguments: str, program: tuple[str, ...] = HUBWEIR, **options: Any)
 
 
 @contextmanager
-def telling(**options: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+def telling(program: tuple[str, ...] = TELLS, **options: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     """The process id of a program that tells its state, and what it has told."""
-    with started(program=TELLS, stdin=subprocess.PIPE, **options) as process:
+    with started(program=program, stdin=subprocess.PIPE, **options) as process:
         assert process.stdout is not None
         yield process.pid, json.loads(process.stdout.readline())

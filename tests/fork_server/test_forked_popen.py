@@ -150,13 +150,21 @@ def test_another_program_is_started_as_ever_and_needs_no_server(monkeypatch: pyt
     monkeypatch.setattr(ForkedPopen, "server", ForkServer(lambda: pytest.fail("a server is started"), UNBUFFERED))
     said = subprocess.run([sys.executable, "-c", "import sys; print(sys.argv)"], capture_output=True, env=UNBUFFERED)
     assert said.stdout == b"['-c']\n"
+    for command in (sys.executable, os.fsencode(sys.executable), Path(sys.executable)):
+        subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
     assert subprocess.run("echo $0", shell=True, capture_output=True, env=UNBUFFERED).stdout.strip() == b"/bin/sh"
 
 
-def test_a_folder_that_is_not_there_is_an_error_of_popen(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nowhere"), started(program=TELLS, cwd=tmp_path / "nowhere"):
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [({"cwd": "/nowhere"}, FileNotFoundError), ({"env": {**UNBUFFERED, "A=B": ""}}, ValueError)],
+)
+def test_what_no_process_can_be_is_an_error_of_popen_and_of_nothing_else(
+    options: dict[str, Any], error: type[Exception], tmp_path: Path
+) -> None:
+    with (tmp_path / "said").open("w") as said, pytest.raises(error), started(program=TELLS, stderr=said, **options):
         pytest.fail("a process was started")
-    assert capfd.readouterr() == ("", "")
+    assert (tmp_path / "said").read_text() == ""
 
 
 def test_what_a_server_cannot_fork_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,15 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hubweir.testing.broker_processes import broker_pids, children_of
 from hubweir.testing.server_process import ServerProcess
 from tests.crash.several_processes import until
-from tests.fork_server.forked_popen import ForkedPopen, ForkServer
+from tests.fork_server import forked_popen
+from tests.fork_server.forked_popen import ROOT, ForkedPopen, ForkServer
 from tests.fork_server.plugin import started_server
 from tests.fork_server.programs import (
     BUFFERED,
@@ -34,19 +36,21 @@ from tests.fork_server.programs import (
     telling,
 )
 
+OBJECTS = "objects that a collection looks at"
+
 
 @pytest.fixture
 def unusual_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process is in a state in which tests and supervisors bring themselves before they start programs."""
     monkeypatch.chdir(tmp_path)
-    limits = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, limits[1]))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[0] - 1, limits[1]))
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
     action = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGQUIT, action)
     signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-    resource.setrlimit(resource.RLIMIT_CORE, limits)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 @pytest.mark.parametrize("program", [HUBWEIR, PLANTED])
@@ -60,20 +64,43 @@ def test_a_forked_program_says_and_answers_what_a_new_one_does(typed: str, progr
     assert said[True] == said[False] and any(said[True][:2])
 
 
-@pytest.mark.parametrize("state", ["usual", "unusual"])
-def test_a_forked_program_finds_itself_in_the_state_of_a_new_one(
-    state: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if state == "unusual":
-        request.getfixturevalue("unusual_state")
-    with telling() as (pid, forked):
+@pytest.fixture
+def told_module(monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """The program that tells its state, as a module, which is forked as those of hubweir are."""
+    monkeypatch.setattr(forked_popen, "PROGRAMS", ["tests.fork_server.told_state"])
+    return ("-m", "tests.fork_server.told_state")
+
+
+def differences(monkeypatch: pytest.MonkeyPatch, program: tuple[str, ...], **options: Any) -> list[str]:
+    """Names of the state that a program finds otherwise when it is forked than when it is started anew."""
+    with telling(program, **options) as (pid, forked):
         assert is_forked(pid)
     monkeypatch.setattr(subprocess, "Popen", ForkedPopen.__base__)
-    with telling() as (pid, new):
+    with telling(program, **options) as (pid, new):
         assert not is_forked(pid)
-    objects = "objects that a collection looks at"
-    assert [name for name in new if new[name] != forked[name]] == ["process", objects]
-    assert forked[objects] < new[objects]  # those of the server are passed over
+    assert forked[OBJECTS] < new[OBJECTS]  # those of the server are passed over
+    return [name for name in new if new[name] != forked[name]]
+
+
+def test_a_forked_program_finds_itself_in_the_state_of_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert differences(monkeypatch, TELLS) == ["process", OBJECTS]
+
+
+def test_a_forked_module_finds_itself_in_the_state_of_a_new_one(
+    told_module: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert differences(monkeypatch, told_module, cwd=ROOT) == ["process", OBJECTS]
+
+
+def test_a_program_forked_from_an_unusual_state_finds_itself_in_that_of_a_new_one(
+    unusual_state: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert differences(monkeypatch, TELLS) == ["process", OBJECTS]
+
+
+def test_a_forked_module_looks_for_others_in_its_folder_first(told_module: tuple[str, ...], tmp_path: Path) -> None:
+    with telling(told_module, cwd=tmp_path) as (pid, told):
+        assert is_forked(pid) and told["modules are looked for in"][0] == str(tmp_path)
 
 
 def test_a_forked_program_finds_modules_as_a_new_one_imports_them() -> None:
@@ -118,10 +145,11 @@ def test_its_folder_is_seen_from_that_of_the_process_that_asks(tmp_path: Path, m
             assert is_forked(pid) and told["folder"] == str(tmp_path / "inner")
 
 
-def test_variables_may_be_bytes_and_need_not_be_text() -> None:
-    given = {os.fsencode(name): os.fsencode(value) for name, value in UNBUFFERED.items()}
+def test_it_has_the_given_variables_alone_which_may_be_bytes() -> None:
+    given = {os.fsencode(name): os.fsencode(value) for name, value in UNBUFFERED.items() if name != "PATH"}
     with telling(env={**given, b"ODD": b"\xff"}) as (pid, told):
         assert is_forked(pid) and told["environment"]["ODD"] == os.fsdecode(b"\xff")
+        assert "PATH" not in told["environment"]
 
 
 def test_it_knows_no_descriptor_of_the_process_that_asked(tmp_path: Path) -> None:
@@ -138,7 +166,7 @@ def test_a_signal_ends_it_and_its_exit_code_says_so(tmp_path: Path) -> None:
 
 
 def test_broker_processes_are_forked_for_their_supervisor(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path, arguments=["--brokers", "2"]) as server:
+    with ServerProcess(tmp_path, arguments=["--brokers", "2"], is_tied=True) as server:
         supervisor, brokers = server.pid, broker_pids(tmp_path)
         assert supervisor is not None and is_forked(supervisor) and len(brokers) == 2
         for pid in brokers.values():
@@ -148,7 +176,8 @@ def test_broker_processes_are_forked_for_their_supervisor(tmp_path: Path) -> Non
         until(lambda: broker_pids(tmp_path).get(1) not in (None, brokers[1]), 90)
         [its_server] = children_of(supervisor) - set(broker_pids(tmp_path).values())
         # It keeps no pipe open that somebody reads to its end, and no disk in use, and is told when its door is closed.
-        [door] = descriptors_of(its_server) - {os.devnull}
+        *streams, door = descriptors_of(its_server)
+        assert streams == [os.devnull] * 3
         assert door not in descriptors_of(supervisor) and os.readlink(f"/proc/{its_server}/cwd") == os.sep
         server.kill_supervisor()
         until(lambda: not Path(f"/proc/{its_server}").exists(), 90)

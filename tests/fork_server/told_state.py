@@ -30,6 +30,7 @@ def state() -> dict[str, object]:
         "process": os.getpid(),
         "arguments": sys.argv,
         "modules are looked for in": sys.path,
+        "is the main module": vars(sys.modules["__main__"]) is globals(),
         "flags": sys.flags,
         "environment": dict(os.environ),
         "folder": os.getcwd(),
