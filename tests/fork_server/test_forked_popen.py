@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.crash.several_processes import until
+from tests.fork_server import forked_popen
 from tests.fork_server.forked_popen import READ_AT_THE_START, ROOT, SOURCE, ForkedPopen, ForkServer
 from tests.fork_server.plugin import started_server
 from tests.fork_server.programs import BUFFERED, TELLS, UNBUFFERED, is_forked, lives, started, telling
@@ -179,6 +180,15 @@ def test_what_a_server_cannot_fork_is_started_anew(monkeypatch: pytest.MonkeyPat
 def test_an_order_that_is_too_long_is_started_anew() -> None:
     with telling(env={**UNBUFFERED, **{f"LONG_{number}": "x" * 100_000 for number in range(4)}}) as (pid, _):
         assert not is_forked(pid)
+
+
+def test_what_a_server_does_not_answer_in_time_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked_popen, "ANSWER_S", 0.1)
+    with started_server(UNBUFFERED) as (door, server):
+        monkeypatch.setattr(ForkedPopen, "server", ForkServer(lambda: door, UNBUFFERED))
+        os.kill(server, signal.SIGSTOP)
+        with telling() as (pid, _):
+            assert not is_forked(pid)
 
 
 def test_behind_the_end_of_a_server_programs_are_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,11 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ from tests.fork_server.programs import (
     telling,
 )
 
+FIRST_AND_LAST = (0, 15)  # of the limits of a process: its processor time, in seconds and, for a realtime one, in us
 OBJECTS = "objects that a collection looks at"
 
 
@@ -43,14 +46,16 @@ OBJECTS = "objects that a collection looks at"
 def unusual_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process is in a state in which tests and supervisors bring themselves before they start programs."""
     monkeypatch.chdir(tmp_path)
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[0] - 1, limits[1]))
+    limits = {number: resource.getrlimit(number) for number in FIRST_AND_LAST}
+    for number, (_, most) in limits.items():
+        resource.setrlimit(number, (1_000_000 if most == resource.RLIM_INFINITY else most, most))
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
     action = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGQUIT, action)
     signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    for number, limit in limits.items():
+        resource.setrlimit(number, limit)
 
 
 @pytest.mark.parametrize("program", [HUBWEIR, PLANTED])
@@ -157,6 +162,36 @@ def test_it_knows_no_descriptor_of_the_process_that_asked(tmp_path: Path) -> Non
     with telling() as (pid, _):
         assert is_forked(pid) and str(tmp_path) not in descriptors_of(pid)
     os.close(kept)
+
+
+def test_programs_that_are_asked_for_at_once_have_one_server_and_a_process_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    doors = []
+
+    def connect() -> socket.socket:
+        doors.append(door)
+        time.sleep(0.2)  # in which all others ask
+        return door
+
+    def start(_: int) -> int:
+        with telling() as (pid, told):
+            assert is_forked(pid) and pid == told["process"]
+            together.wait(90)
+        return pid
+
+    together = threading.Barrier(8)
+    with started_server(UNBUFFERED) as (door, _), ThreadPoolExecutor(8) as threads:
+        monkeypatch.setattr(ForkedPopen, "server", ForkServer(connect, UNBUFFERED))
+        assert len({*threads.map(start, range(8))}) == 8 and len(doors) == 1
+
+
+def test_one_that_is_forgotten_while_it_runs_is_told() -> None:
+    process = subprocess.Popen(
+        [sys.executable, *TELLS], env=UNBUFFERED, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    with pytest.warns(ResourceWarning, match=f"subprocess {process.pid} is still running"):
+        del process
 
 
 def test_a_signal_ends_it_and_its_exit_code_says_so(tmp_path: Path) -> None:
