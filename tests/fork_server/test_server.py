@@ -236,12 +236,6 @@ def test_a_server_goes_on_where_an_interrupt_from_the_keyboard_is_for_the_proces
             assert is_forked(pid)
 
 
-def test_a_server_that_hangs_is_gone_at_the_end_too() -> None:
-    with started_server(UNBUFFERED) as (_, server):
-        os.kill(server, signal.SIGSTOP)
-    assert not Path(f"/proc/{server}").exists()
-
-
 def test_a_start_that_is_interrupted_leaves_no_process_and_no_answer_to_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
