@@ -36,7 +36,7 @@ READ_AT_THE_START = (
     "OPENSSL_", "SSL_", "CRYPTOGRAPHY_", "PY_SAX_", "WEBSOCKETS_", "HUBWEIR_KERNELS",
 )  # fmt: skip
 # What a new process has of the thread that starts it, as lines of its status file, beside the namespaces of the system.
-OF_THE_STARTER = ("Tgid:", "Umask:", "Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Cpus_allowed:")
+OF_THE_STARTER = ("Tgid:", "Umask:", "Cap", "NoNewPrivs:", "Cpus_allowed:")
 USUAL = {
     "executable": None, "preexec_fn": None, "close_fds": True, "pass_fds": (), "shell": False, "restore_signals": True,
     "gid": None, "gids": None, "uid": None, "umask": -1, "process_group": -1,

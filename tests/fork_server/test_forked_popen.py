@@ -17,11 +17,12 @@ import pytest
 
 from tests.crash.several_processes import until
 from tests.fork_server import forked_popen
-from tests.fork_server.forked_popen import READ_AT_THE_START, ROOT, SOURCE, ForkedPopen, ForkServer
+from tests.fork_server.forked_popen import READ_AT_THE_START, ROOT, SOURCE, ForkedPopen, ForkServer, fixed_at_the_start
 from tests.fork_server.plugin import started_server
 from tests.fork_server.programs import BUFFERED, TELLS, UNBUFFERED, is_forked, lives, started, telling
 
-CLONE_NEWNET = 0x40000000
+CLONE_FS, CLONE_NEWNET = 0x200, 0x40000000
+PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 24, 38
 LOOKS_ON_AT_IMPORTS = """
 import importlib, os, sys, time
 from tests.fork_server.server import IMPORTED
@@ -116,9 +117,27 @@ def test_nothing_stands_on_the_seed_of_hashes_which_forked_processes_share() -> 
     assert modules and not [path for path in modules if re.search(r"(?<![\w.])hash\(", path.read_text())]
 
 
+def of_the_system(call: str, *given: int) -> None:
+    """A call of the C library that changes this thread alone."""
+    if getattr(ctypes.CDLL(None), call)(*given) < 0:
+        pytest.skip(f"{call} needs root")
+
+
 def leave_the_network() -> None:
-    if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
-        pytest.skip("networks of their own need root")
+    of_the_system("unshare", CLONE_NEWNET)
+
+
+def have_its_own_umask() -> None:
+    of_the_system("unshare", CLONE_FS)
+    os.umask(0o77)
+
+
+def lose_a_capability() -> None:
+    of_the_system("prctl", PR_CAPBSET_DROP, 0)
+
+
+def gain_no_privileges() -> None:
+    of_the_system("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def become_nicer() -> None:
@@ -131,12 +150,23 @@ def run_on_one_processor() -> None:
     os.sched_setaffinity(0, {max(processors)})
 
 
-@pytest.mark.parametrize("change", [leave_the_network, become_nicer, run_on_one_processor])
-def test_a_thread_that_differs_asks_for_a_new_interpreter(change: Callable[[], None]) -> None:
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (leave_the_network, {"net"}),
+        (have_its_own_umask, {"Umask:"}),
+        (lose_a_capability, {"CapBnd:"}),
+        (gain_no_privileges, {"NoNewPrivs:"}),
+        (become_nicer, {"niceness"}),
+        (run_on_one_processor, {"Cpus_allowed:"}),
+    ],
+)
+def test_a_thread_that_differs_asks_for_a_new_interpreter(change: Callable[[], None], names: set[str]) -> None:
     def start() -> None:
+        before = fixed_at_the_start(UNBUFFERED)
         change()
-        with telling() as (pid, _):
-            assert not is_forked(pid)
+        after = fixed_at_the_start(UNBUFFERED)
+        assert {name for name in before if after[name] != before[name]} == names
 
     with ThreadPoolExecutor(1) as thread:  # which alone is changed
         thread.submit(start).result()
