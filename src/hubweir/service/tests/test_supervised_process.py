@@ -126,6 +126,13 @@ class World:
         for way in (*self.brokers, self.door):
             way.set(is_up)
 
+    async def serving(self) -> asyncio.Future[None]:
+        """Keep it, and wait until it serves."""
+        keeping = asyncio.ensure_future(self.process.keep())
+        self.set(True)
+        await self.until(lambda: self.process.is_serving)
+        return keeping
+
     async def until(self, holds: Callable[[], bool]) -> None:
         while not holds():
             await asyncio.sleep(0.002)
@@ -165,9 +172,7 @@ async def test_it_takes_clients_when_all_its_sockets_answer_and_its_logs_are_ope
 @on_a_loop
 async def test_one_that_ends_is_started_again_under_another_id() -> None:
     world = World()
-    keeping = asyncio.ensure_future(world.process.keep())
-    world.set(True)
-    await world.until(lambda: world.process.is_serving)
+    keeping = await world.serving()
     os.kill(world.lives[0].pid, signal.SIGKILL)
     world.set(False)
     await world.until(lambda: len(world.lives) == 2)
@@ -325,9 +330,7 @@ async def test_a_stalled_one_is_killed() -> None:
 @on_a_loop
 async def test_when_it_stops_clients_go_first_and_it_is_not_started_again() -> None:
     world = World()
-    keeping = asyncio.ensure_future(world.process.keep())
-    world.set(True)
-    await world.until(lambda: world.process.is_serving)
+    keeping = await world.serving()
     await world.process.let_clients_go()
     assert (world.door.asked, world.process.is_serving) == ([TakeClients(), LetClientsGo()], False)
     await world.process.stop()
@@ -416,9 +419,7 @@ async def test_one_that_is_stopped_by_order_while_the_system_has_no_room_for_it_
 @on_a_loop
 async def test_a_process_that_was_stopped_by_order_stays_away_until_it_is_started_by_order() -> None:
     world = World()
-    keeping = asyncio.ensure_future(world.process.keep())
-    world.set(True)
-    await world.until(lambda: world.process.is_serving)
+    keeping = await world.serving()
     pid = world.lives[0].pid
     assert world.process.told() == ProcessTold(3, pid, (3, 7), "serves", 0, 1, ())
     world.process.order(BrokerFault.STOP)
@@ -465,9 +466,7 @@ async def test_one_that_stalls_and_is_stopped_by_order_is_told_to_be_stopping_un
 @on_a_loop
 async def test_while_the_service_stops_a_process_stops_and_is_not_to_start_again() -> None:
     world = World()
-    keeping = asyncio.ensure_future(world.process.keep())
-    world.set(True)
-    await world.until(lambda: world.process.is_serving)
+    keeping = await world.serving()
     await world.process.let_clients_go()
     assert world.process.told().state == "stops"
     await world.close(keeping)
@@ -639,9 +638,7 @@ async def test_one_that_is_killed_since_it_stalls_while_the_service_stops_counts
         patch.setattr(heartbeat, "BEAT_MS", 5)
         world = World()
         world.door.state = ProcessState(101, 3, "", (), 0, is_serving=True, follows=True, away=())
-        keeping = asyncio.ensure_future(world.process.keep())
-        world.set(True)
-        await world.until(lambda: world.process.is_serving)
+        keeping = await world.serving()
         world.door.answers_not = True
         letting_go = asyncio.ensure_future(world.process.let_clients_go())
         await world.until(lambda: ("ended", 101) in world.seen)
@@ -724,9 +721,7 @@ async def test_a_store_that_is_away_keeps_it_from_nothing_and_its_logs_are_opene
 @on_a_loop
 async def test_stores_of_a_life_that_has_not_begun_are_opened_once() -> None:
     world = World()
-    keeping = asyncio.ensure_future(world.process.keep())
-    world.set(True)
-    await world.until(lambda: world.process.is_serving)
+    keeping = await world.serving()
     assert world.opened == [(3, 7)]
     await world.close(keeping)
 
