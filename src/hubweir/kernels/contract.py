@@ -133,7 +133,7 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         Cursor, form and room are as of deliver, except that a delivery which is not the call's first is begun only
         where a full frame is left of room.bytes; the first is as small as room.bytes wants, but one event at least.
 
-    deliver_messages(run, rows, first_row, id_prefix, form, delivery_id, room, out) -> (messages, frames)
+    deliver_messages(run, rows, first_row, id_prefix, form, delivery_id, room, out, handles=None) -> (messages, frames)
         Write transfer frames for messages of a queue, one delivery for each message row from first_row on, to the end
         of rows or until there is no room for the next one, message format 0; form and room are as of deliver. The
         tag has 16 bytes: the lock token (Q_LOCK, then Q_LOCK_CHECK, big endian) in the layout of a GUID, its first
@@ -147,6 +147,7 @@ Tables are `array('q')` of rows of fixed width, named by the constants below.
         - its properties, with the absolute expiry time of the row; a message without an id gets one of 32 digits:
           id_prefix (16 bytes) and Q_ID_NUMBER in hexadecimal digits;
         - everything else in the order it came.
+        handles: a number for each row of rows, the handle of the link that it goes to, in the place of the form's.
         The first message of a call is always written whole, unless room.deliveries is 0. Raises KernelRefusal, and
         leaves out as it was, where a row names no record of run.
 

@@ -348,11 +348,13 @@ cdef tuple deliver_stored(
 
 
 def deliver_messages(
-    run, rows, int64_t first_row, bytes id_prefix not None, form, int64_t delivery_id, room, bytearray out not None
+    run, rows, int64_t first_row, bytes id_prefix not None, form, int64_t delivery_id, room, bytearray out not None,
+    handles=None
 ):
-    cdef Py_buffer view, table
+    cdef Py_buffer view, table, numbers
     cdef Frames frames
     cdef int64_t last_row
+    cdef int64_t* handle = NULL
     borrow_table(rows, &table, False)
     try:
         last_row = rows_of(&table, MESSAGE_WIDTH)
@@ -361,10 +363,19 @@ def deliver_messages(
         PyObject_GetBuffer(run, &view, PyBUF_SIMPLE)
         try:
             begin_frames(&frames, out, form, delivery_id, room, 0, TAG_SIZE)
-            return deliver_table(
-                <const uint8_t*>view.buf, view.len, <int64_t*>table.buf + first_row * MESSAGE_WIDTH,
-                min(last_row - first_row, frames.room.deliveries), id_prefix, &frames, out,
-            )
+            if handles is not None:
+                borrow_table(handles, &numbers, False)
+            try:
+                if handles is not None:
+                    check_handles(&numbers, last_row)
+                    handle = <int64_t*>numbers.buf + first_row
+                return deliver_table(
+                    <const uint8_t*>view.buf, view.len, <int64_t*>table.buf + first_row * MESSAGE_WIDTH, handle,
+                    min(last_row - first_row, frames.room.deliveries), id_prefix, form, &frames, out,
+                )
+            finally:
+                if handles is not None:
+                    PyBuffer_Release(&numbers)
         finally:
             PyBuffer_Release(&view)
     finally:
@@ -392,6 +403,16 @@ def encode_message(run, rows, int64_t row, bytes id_prefix not None):
         PyBuffer_Release(&table)
 
 
+cdef int check_handles(Py_buffer* numbers, int64_t rows) except -1:
+    cdef int64_t* handle = <int64_t*>numbers.buf
+    cdef int64_t at
+    check_rows(numbers, 1, 0, rows)
+    for at in range(rows_of(numbers, 1)):
+        if not 0 <= handle[at] <= 0xFFFFFFFF:
+            raise refusal("a handle is out of range")
+    return 0
+
+
 cdef int check_prefix(bytes id_prefix) except -1:
     if len(id_prefix) != ID_DIGITS:
         raise refusal(f"the front of a message id has {ID_DIGITS} bytes, not {len(id_prefix)}")
@@ -415,11 +436,13 @@ cdef int build(const uint8_t* data, int64_t size, const int64_t* row, bytes id_p
 
 
 cdef tuple deliver_table(
-    const uint8_t* data, int64_t size, const int64_t* row, int64_t count, bytes id_prefix, Frames* frames,
-    bytearray out
+    const uint8_t* data, int64_t size, const int64_t* row, const int64_t* handle, int64_t count, bytes id_prefix, form,
+    Frames* frames, bytearray out
 ):
+    """handle: of each row; NULL: all have the form's."""
     cdef Outgoing message
-    cdef int64_t pieces, whole
+    cdef int64_t pieces, whole, channel = form.channel, max_frame_size = form.max_frame_size
+    cdef bint settled = form.settled
     message.bytes = NULL
     try:
         while frames.deliveries < count:
@@ -428,6 +451,9 @@ cdef tuple deliver_table(
             except BaseException:
                 frames.used = frames.begun
                 raise
+            if handle != NULL:
+                write_prefix(frames, channel, handle[frames.deliveries], settled, 0, TAG_SIZE)
+                frames.piece = max_frame_size - frames.prefix_size
             pieces = (message.size + frames.piece - 1) // frames.piece
             whole = message.size + pieces * frames.prefix_size
             if not has_room(frames, pieces, whole):

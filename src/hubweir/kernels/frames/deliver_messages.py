@@ -6,6 +6,8 @@ from array import array
 from collections.abc import Iterable
 from struct import pack
 
+from msgspec.structs import replace
+
 from hubweir.errors import KernelRefusal
 from hubweir.kernels.buffers.tables import MASK_64, check_rows
 from hubweir.kernels.contract import (
@@ -82,12 +84,15 @@ def deliver_messages(
     delivery_id: int,
     room: SendRoom,
     out: bytearray,
+    handles: array[int] | None = None,
 ) -> tuple[int, int]:
     """Write transfer frames for the messages of rows; see contract.py."""
     view = memoryview(run)
     last_row = len(rows) // MESSAGE_WIDTH
     check_rows(rows, MESSAGE_WIDTH, first_row, last_row)
     check_form(form, delivery_id)
+    if handles is not None:
+        check_handles(handles, last_row)
     check_prefix(id_prefix)
     begun, messages, frames = len(out), 0, 0
     try:
@@ -95,6 +100,8 @@ def deliver_messages(
         for at in range(first_row * MESSAGE_WIDTH, last_row * MESSAGE_WIDTH, MESSAGE_WIDTH):
             row = rows[at : at + MESSAGE_WIDTH]
             message = _message(view, row, id_prefix)
+            if handles is not None:
+                form = replace(form, handle=handles[at // MESSAGE_WIDTH])
             prefix = prefix_of(form, (delivery_id + messages) % 2**32, 0, tag=_tag(row))
             count = max(1, -(-len(message) // (form.max_frame_size - len(prefix))))
             size = len(message) + count * len(prefix)
@@ -116,6 +123,12 @@ def encode_message(run: Readable, rows: array[int], row: int, id_prefix: bytes) 
         return _message(memoryview(run), rows[row * MESSAGE_WIDTH : (row + 1) * MESSAGE_WIDTH], id_prefix)
     except Malformed as refusal:
         raise KernelRefusal("the run is damaged, or a row names no record of it") from refusal
+
+
+def check_handles(handles: array[int], rows: int) -> None:
+    check_rows(handles, 1, 0, rows)
+    if any(not 0 <= handle < 2**32 for handle in handles):
+        raise KernelRefusal("a handle is out of range")
 
 
 def check_prefix(id_prefix: bytes) -> None:

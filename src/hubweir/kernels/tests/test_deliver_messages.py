@@ -202,6 +202,37 @@ def test_a_call_begins_with_its_row_and_ends_with_the_credit(kernels: SimpleName
     assert ends[0] + ends[1] == whole and ends[2:] == [b"", b""]
 
 
+def test_messages_of_several_links_go_out_as_each_link_would_send_them(kernels: SimpleNamespace) -> None:
+    """Also where a message needs several frames, and where the numbers of handles have different lengths."""
+    run, rows = two_messages()
+    for links in ((3, 300), (300, 3), (0, 2**32 - 1), (255, 256)):
+        for first_row in (0, 1):
+            for size in (512, 65536):
+                own = []
+                for row, handle in enumerate(links[first_row:], first_row):
+                    form = TransferForm(1, handle, size, settled=True)
+                    part, room = bytearray(), SendRoom(1, MANY, MANY)
+                    kernels.deliver_messages(run, rows, row, PREFIX, form, 9 + row, room, part)
+                    own.append(bytes(part))
+                form, out = TransferForm(1, 77, size, settled=True), bytearray(b"before")
+                handles, whole = array("q", links), b"".join(own)
+                kernels.deliver_messages(run, rows, first_row, PREFIX, form, 9 + first_row, ALL, out, handles)
+                assert out == b"before" + whole
+                # A byte too few for the last message: it is left, whatever the one before it took.
+                room, out = SendRoom(MANY, MANY, len(whole) - 1), bytearray()
+                kernels.deliver_messages(run, rows, first_row, PREFIX, form, 9 + first_row, room, out, handles)
+                assert out == own[0]
+
+
+def test_handles_are_one_for_each_row_and_in_range(kernels: SimpleNamespace) -> None:
+    run, rows = two_messages()
+    for handles in (array("q", (3,)), array("q", (3, -1)), array("q", (2**32, 3))):
+        out = bytearray(b"before")
+        with pytest.raises(KernelRefusal):
+            kernels.deliver_messages(run, rows, 0, PREFIX, FORM, 9, ALL, out, handles)
+        assert out == b"before"
+
+
 def test_a_row_that_names_no_record_is_refused_and_out_stays_as_it_was(kernels: SimpleNamespace) -> None:
     run, rows = two_messages()
     for at in (-1, len(run), len(run) - 31, len(run) - 32, 2**62):
@@ -241,11 +272,13 @@ def test_both_twins_send_the_same_bytes_of_random_messages(compiled: SimpleNames
             run = legal.mutated(rng, run)
         form = TransferForm(1, rng.choice([3, 300]), rng.choice([512, 700, 65536]), rng.random() < 0.5)
         room = SendRoom(rng.choice([0, 1, *[MANY] * 6]), rng.choice([1, 3, MANY]), rng.choice([300, MANY]))
+        links = [rng.choice([0, 255, 256, 2**32 - 1]) for _ in range(len(rows) // MESSAGE_WIDTH)]
+        handles = rng.choice([None, array("q", links)])
         answers = []
         for twin in (twins, compiled):
             out = bytearray(b"before")
             try:
-                answer = twin.deliver_messages(run, rows, 0, PREFIX, form, 2**32 - 2, room, out)
+                answer = twin.deliver_messages(run, rows, 0, PREFIX, form, 2**32 - 2, room, out, handles)
                 written += answer[0]
             except KernelRefusal:
                 answer = "refused"
