@@ -14,7 +14,7 @@ from hubweir.queue.fragment import ReceivedMessages, Times
 from hubweir.queue.fragment_core import FragmentCore, OnLogged
 from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.lock_table import LockTable
-from hubweir.queue.message_receives import MessageReceives
+from hubweir.queue.message_giving import MessageGiving
 from hubweir.queue.message_table import MessageTable
 from hubweir.queue.operation import DEFERRED, REJECTED, SETTLED, Operation
 from hubweir.queue.operation import LOCKED as LOGGED_LOCKED
@@ -79,14 +79,14 @@ def over_not_tried_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def taken_before_durable(patch: pytest.MonkeyPatch) -> None:
-    def read(self: MessageReceives, given: Any, answer: bytearray) -> None:
+    def read(self: MessageGiving, given: Any, answer: bytearray) -> None:
         if given.receiver is not None:
             given.receiver.reading = array("q")
         if given.mode is ReceiveMode.RECEIVE_AND_DELETE:
             self._core.gather(self._core.ranged(SETTLED, given.counts))
         given.on_done(ReceivedMessages(memoryview(answer), given.rows))
 
-    patch.setattr(MessageReceives, "_read", read)
+    patch.setattr(MessageGiving, "read", read)
 
 
 def tokens_without_start(patch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ operations (operation.py). The rows of messages are message_table.py, in pages o
 receivers hold are lock_table.py; message_session.py has messages in sessions, duplicate_window.py the ids that were
 there before, by the time of window_clock.py. fragment_number.py is what tells numbers of fragments apart.
 
-The parts of a fragment share fragment_core.py: message_receives.py gives messages out to a fragment_receiver.py,
-settlements.py takes tokens, session_holds.py has who holds which session, due_messages.py does what time asks for,
+The parts of a fragment share fragment_core.py: message_receives.py has what each fragment_receiver.py waits for,
+session_receives.py those in sessions; message_giving.py gives messages out by receive_values.py. settlements.py takes
+tokens, session_holds.py has who holds which session, due_messages.py does what time asks for,
 upkeep.py saves, trims and moves. Messages are read by message_reads.py, those that are named by numbered_messages.py;
 what a receiver changed of one is changed_properties.py. A snapshot is fragment_snapshot.py, and log_replay.py goes on
 from it. sub_queue.py and settle_outcome.py are the words of receivers, fragment_values.py what goes in and comes out,

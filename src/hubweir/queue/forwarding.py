@@ -31,7 +31,6 @@ from hubweir.queue.forwarded_run import forwarded_run
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_values import OnDone, Times
 from hubweir.queue.given_id import id_prefix_of
-from hubweir.queue.message_receives import changes_of
 from hubweir.queue.operation import (
     DEAD_LETTERED,
     MODIFIED,
@@ -40,6 +39,7 @@ from hubweir.queue.operation import (
     TRANSFERRING,
     Operation,
 )
+from hubweir.queue.receive_values import changes_of
 from hubweir.queue.sub_queue import SubQueue
 
 # Of one transfer, the first message aside: a forwarder may hold one of each of a thousand sources.

@@ -42,6 +42,8 @@ from hubweir.queue.forwarding import OpenTransfer as OpenTransfer
 from hubweir.queue.forwarding import TransferEnd as TransferEnd
 from hubweir.queue.fragment_core import FragmentCore, OnLogged
 from hubweir.queue.fragment_receiver import FragmentReceiver as FragmentReceiver
+from hubweir.queue.fragment_receiver import GivenMessages as GivenMessages
+from hubweir.queue.fragment_receiver import OnGiven as OnGiven
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.fragment_snapshot import decode_snapshot, encode_snapshot
 from hubweir.queue.fragment_state import FragmentState
@@ -99,7 +101,7 @@ class Fragment:
             log_prefix=log_prefix,
         )
         self._receives = MessageReceives(self._core)
-        self._numbered = NumberedMessages(self._core, self._receives)
+        self._numbered = NumberedMessages(self._core, self._receives.giving)
         self._settlements = Settlements(self._core)
         self._holds = SessionHolds(self._core, self._receives)
         self._due = DueMessages(self._core)
@@ -386,14 +388,19 @@ class Fragment:
         wait_ms: int,
         on_done: OnDone[FragmentReceiver],
         on_lost: Callable[[FragmentReceiver, ServiceError], None],
+        on_given: OnGiven | None = None,
     ) -> SessionWait | None:
         """Hold a session and receive from it: the named one, or with None the free one whose message is the oldest.
 
+        on_given: told of messages that come while a receive waits, of all receivers with the same one together; the
+        receive is then answered without messages, once as many came as it asked for (session_receives.py).
         None: answered already. A SessionWait: no session is free; TIMED_OUT after wait_ms. Raises ServiceError
         NOT_ALLOWED where sessions are not required, SESSION_CANNOT_BE_LOCKED when another receiver holds it.
         After a crash no session is held.
         """
-        return self._holds.accept(session_id, mode, times, wait_ms=wait_ms, on_done=on_done, on_lost=on_lost)
+        return self._holds.accept(
+            session_id, mode, times, wait_ms=wait_ms, on_done=on_done, on_lost=on_lost, on_given=on_given
+        )
 
     def close_receiver(self, receiver: FragmentReceiver) -> None:
         """It receives no more; what it waits for is answered empty. Its session is free, and its messages active.

@@ -87,18 +87,18 @@ class MessageReads:
         """Who reads next asks the log again."""
         self._of_turn = None
 
-    def read_of_turn(self, indexes: array[int], first: int, last: int, rows: array[int]) -> bytearray | None:
-        """The records of indexes[first:last] where runs of this turn have all of them; None: `begin` finds them.
+    def take_of_turn(self, indexes: array[int], at: int, last: int, rows: array[int], out: bytearray) -> int:
+        """Append the records of indexes[at:last] to out as far as runs of this turn have them; how far that is.
 
-        rows: as there, a message row for each of all indexes.
+        rows: as of `begin`, of all indexes. Where it ends `begin` goes on, and the runs that it reads are of this turn.
         """
-        out, at = bytearray(), first
-        for run in self._of_turn or ():
-            if run.first_index <= indexes[at] < run.next_index:
-                at = collect_records(run.data, indexes, at, last, rows, out)
-                if at == last:
-                    return out
-        return None
+        while at < last:
+            run = next((run for run in self._of_turn or () if run.first_index <= indexes[at] < run.next_index), None)
+            before = at
+            at = at if run is None else collect_records(run.data, indexes, at, last, rows, out)
+            if at == before:
+                break
+        return at
 
     def begin(
         self,

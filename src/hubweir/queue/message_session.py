@@ -71,10 +71,10 @@ class MessageSession:
         """Whether a message may be ready. Where none is, `MessageSessions.list` stirs it when one may be."""
         return self.ready_from < len(self.counts)
 
-    def select(self, messages: MessageTable, now_ms: int, most: int, max_bytes: int) -> array[int]:
-        """The counts of its next messages that are ready, in order; nothing behind a message that is returning.
+    def select(self, messages: MessageTable, now_ms: int, most: int, max_bytes: int) -> tuple[array[int], int]:
+        """The counts of its next messages that are ready, in order, and the bytes of their records.
 
-        max_bytes: of their records, but for the first.
+        Nothing behind a message that is returning. max_bytes: of records, but for the first.
         """
         picked, size = array("q"), 0
         counts, place, pages = self.counts, self.ready_from, messages.pages
@@ -87,13 +87,14 @@ class MessageSession:
                 bits, expires_ms = page.rows[row + M_STATE], page.rows[row + M_EXPIRES]
                 # As _is_ready says: this is asked of every message.
                 if bits & _NOT_READY == ACTIVE and (expires_ms < 0 or expires_ms > now_ms):
-                    size += bits >> SIZE_SHIFT
-                    if picked and size > max_bytes:
+                    its_size = bits >> SIZE_SHIFT
+                    if picked and size + its_size > max_bytes:
                         break
+                    size += its_size
                     picked.append(count)
             place += 1
         self.ready_from = place
-        return picked
+        return picked, size
 
     def first_ready(self, messages: MessageTable, now_ms: int) -> int | None:
         """The count of its first message that is ready."""

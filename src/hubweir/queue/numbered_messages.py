@@ -23,8 +23,9 @@ from hubweir.kernels.queue_contract import (
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_values import OnDone, ReceivedMessages, Times
-from hubweir.queue.message_receives import RECEIVE_LIMIT, MessageReceives, changes_of, nothing_received
+from hubweir.queue.message_giving import MessageGiving
 from hubweir.queue.operation import SETTLED
+from hubweir.queue.receive_values import RECEIVE_LIMIT, changes_of, nothing_received
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
 # Of one answer, the first message aside: all of it is in memory at once, here and in whatever carries it.
@@ -34,9 +35,9 @@ DEFERRED_BYTES = 32 * 1024 * 1024
 class NumberedMessages:
     """Of one fragment."""
 
-    def __init__(self, core: FragmentCore, receives: MessageReceives) -> None:
+    def __init__(self, core: FragmentCore, giving: MessageGiving) -> None:
         self._core = core
-        self._receives = receives
+        self._giving = giving
 
     def deferred(
         self,
@@ -75,7 +76,7 @@ class NumberedMessages:
         if not counts:
             on_done(nothing_received())
             return
-        self._receives.give(counts, mode, sub_queue, times, on_done, session=session)
+        self._giving.give(counts, mode, sub_queue, times, on_done, session=session)
 
     def peek(
         self,

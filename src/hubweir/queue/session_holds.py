@@ -27,7 +27,7 @@ from hubweir.errors import (
 from hubweir.kernels.queue_contract import LOCKED, M_LOCK, M_STATE, QUEUE_WIDTH, SETTLING
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment_core import FragmentCore
-from hubweir.queue.fragment_receiver import FragmentReceiver
+from hubweir.queue.fragment_receiver import FragmentReceiver, OnGiven
 from hubweir.queue.fragment_values import ListedSessions, OnDone, Times
 from hubweir.queue.message_receives import MessageReceives
 from hubweir.queue.message_session import MessageSession
@@ -48,7 +48,7 @@ class _Ending(Struct, frozen=True, eq=False):
 class SessionWait:
     """Somebody who waits for the next free session, or for a named one that is ending."""
 
-    __slots__ = ("mode", "on_done", "on_lost", "session_id", "until_ms")
+    __slots__ = ("mode", "on_done", "on_given", "on_lost", "session_id", "until_ms")
 
     def __init__(
         self,
@@ -57,12 +57,14 @@ class SessionWait:
         until_ms: int,
         on_done: OnDone[FragmentReceiver],
         on_lost: OnLost,
+        on_given: OnGiven | None,
     ) -> None:
         self.session_id = session_id
         self.mode = mode
         self.until_ms = until_ms
         self.on_done: OnDone[FragmentReceiver] | None = on_done
         self.on_lost = on_lost
+        self.on_given = on_given
 
     def cancel(self) -> None:
         """It is not answered. Twice, or too late, does nothing."""
@@ -88,6 +90,7 @@ class SessionHolds:
         wait_ms: int,
         on_done: OnDone[FragmentReceiver],
         on_lost: OnLost,
+        on_given: OnGiven | None,
     ) -> SessionWait | None:
         """See Fragment.accept_session."""
         core = self._core
@@ -100,7 +103,7 @@ class SessionHolds:
         self.expire(times)
         if session_id is not None and core.state.sessions.get(session_id.encode()).holder is not None:
             raise self._is_held(session_id)
-        wait = SessionWait(session_id, mode, times.monotonic_ms + wait_ms, on_done, on_lost)
+        wait = SessionWait(session_id, mode, times.monotonic_ms + wait_ms, on_done, on_lost, on_given)
         self._waits.append(wait)
         self.serve(times)
         core.wake()
@@ -119,7 +122,7 @@ class SessionHolds:
                 continue
             wait.on_done = None
             if session is not None:
-                on_done(self._grant(session, wait.mode, times, wait.on_lost))
+                on_done(self._grant(session, wait, times))
             elif error is not None:
                 on_done(error)
         self._waits = [wait for wait in left if wait.on_done is not None]
@@ -155,8 +158,8 @@ class SessionHolds:
                 sessions.list(session, session.counts[0])
             sessions.forget(session)
 
-    def _grant(self, session: MessageSession, mode: ReceiveMode, times: Times, on_lost: OnLost) -> FragmentReceiver:
-        receiver = FragmentReceiver(SubQueue.MAIN, mode, session, on_lost)
+    def _grant(self, session: MessageSession, wait: SessionWait, times: Times) -> FragmentReceiver:
+        receiver = FragmentReceiver(SubQueue.MAIN, wait.mode, session, wait.on_lost, wait.on_given)
         session.holder = receiver
         self._hold(session, receiver, times)
         return receiver

@@ -18,7 +18,7 @@ from hubweir.queue.changed_properties import (
 )
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_values import OnDone, Times
-from hubweir.queue.message_receives import release_messages
+from hubweir.queue.message_giving import release_messages
 from hubweir.queue.operation import DEFERRED, MODIFIED, REJECTED, Operation
 from hubweir.queue.operation import SETTLED as LOGGED_SETTLED
 from hubweir.queue.settle_outcome import (

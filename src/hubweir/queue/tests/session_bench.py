@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hubweir.errors import ServiceError
-from hubweir.queue.fragment import FragmentReceiver
+from hubweir.queue.fragment import FragmentReceiver, OnGiven
 from hubweir.queue.fragment_settings import FragmentSettings
+from hubweir.queue.sub_queue import ReceiveMode
 from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -21,10 +22,23 @@ class SessionBench(QueueBench):
         settled = FragmentSettings(requires_session=True, lock_duration_ms=10_000, **settings)
         super().__init__(settled, env=env or SimulatedEnv(7))
 
-    def accept(self, session_id: str | None = None, *, wait_ms: int = 0) -> FragmentReceiver:
+    def accept(
+        self,
+        session_id: str | None = None,
+        *,
+        wait_ms: int = 0,
+        mode: ReceiveMode = PEEK_LOCK,
+        on_given: OnGiven | None = None,
+    ) -> FragmentReceiver:
         answers: list[Any] = []
         self.fragment.accept_session(
-            session_id, PEEK_LOCK, self.times(), wait_ms=wait_ms, on_done=answers.append, on_lost=self._lost
+            session_id,
+            mode,
+            self.times(),
+            wait_ms=wait_ms,
+            on_done=answers.append,
+            on_lost=self._lost,
+            on_given=on_given,
         )
         self.run_for(wait_ms + 1)
         (answer,) = answers

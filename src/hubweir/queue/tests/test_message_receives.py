@@ -13,6 +13,7 @@ from hubweir.queue.fragment import FragmentReceiver, ReceivedMessages
 from hubweir.queue.message_reads import MessageReads
 from hubweir.queue.operation import LOCKED, Operation
 from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
+from hubweir.queue.sub_queue import ReceiveMode
 from hubweir.queue.tests.conftest import Got, bodies, message, opened
 from hubweir.queue.tests.session_bench import SessionBench
 
@@ -150,7 +151,8 @@ def test_a_receiver_that_an_answer_before_its_own_closes_takes_nothing(sessions:
     assert sessions.settle([again]) == [SETTLED]
 
 
-def test_a_record_that_is_damaged_keeps_no_other_session_from_its_messages(sessions: SessionBench) -> None:
+@pytest.mark.parametrize("mode", ReceiveMode)
+def test_a_record_that_is_damaged_keeps_nobody_from_other_messages(sessions: SessionBench, mode: ReceiveMode) -> None:
     for name in NAMES:
         for _ in range(12):  # more than the log's tail has in memory
             sessions.send(name * 3_000, session=name)
@@ -158,7 +160,7 @@ def test_a_record_that_is_damaged_keeps_no_other_session_from_its_messages(sessi
     data = sessions.env.files.bytes_of(path)
     data[data.index(b"b" * 100)] ^= 1
     sessions.env.files.set_bytes(path, bytes(data))
-    answers = waiting(sessions, *(sessions.accept(name) for name in NAMES))
+    answers = waiting(sessions, *(sessions.accept(name, mode=mode) for name in NAMES))
     sessions.run_for(3_000)
     assert not any(isinstance(its[0], Refused) for its in answers)
     assert [len(got_by(its)) for its in answers] == [10, 10, 10]

@@ -217,10 +217,10 @@ def test_messages_whose_counts_were_reserved_stand_between_those_that_came_behin
     messages.add(incoming(4), 4, first_index=0, enqueued_ms=100, default_ttl_ms=-1)
     sessions.enter(messages, b"s", array("q", (1, 4)))
     session = sessions.by_id[b"s"]
-    assert session.select(messages, 200, 10, 1 << 20).tolist() == [1, 4]
+    assert session.select(messages, 200, 10, 1 << 20)[0].tolist() == [1, 4]
     sessions.enter(messages, b"s", array("q", (2, 3)))
     assert session.counts.tolist() == [1, 2, 3, 4] and session.live == 4
-    picked = session.select(messages, 200, 10, 1 << 20).tolist()
+    picked = session.select(messages, 200, 10, 1 << 20)[0].tolist()
     assert picked == [2, 3, 4], "none of them is locked, and it looks from the second on"
 
 
@@ -230,9 +230,14 @@ def test_a_session_gives_no_more_than_it_may_and_nothing_that_has_expired() -> N
         messages.add(incoming(2), 2, first_index=0, enqueued_ms=100, default_ttl_ms=ttl_ms)
     sessions.enter(messages, b"s", array("q", range(1, 7)))
     session = sessions.by_id[b"s"]
-    assert [session.select(messages, 150, 1, 1 << 20).tolist(), session.ready_from] == [[1], 1]
-    assert [session.select(messages, 150, 10, 19).tolist(), session.ready_from] == [[2], 4]
-    assert session.select(messages, 150, 10, 20).tolist() == [5, 6]
+
+    def selected(most: int, max_bytes: int) -> tuple[list[int], int]:
+        counts, size = session.select(messages, 150, most, max_bytes)
+        return counts.tolist(), size
+
+    assert [selected(1, 1 << 20), session.ready_from] == [([1], 10), 1]
+    assert [selected(10, 19), session.ready_from] == [([2], 10), 4]
+    assert selected(10, 20) == ([5, 6], 20)
 
 
 def incoming(messages: int) -> array[int]:
