@@ -16,9 +16,10 @@ from hubweir.amqp.messaging.outcome import DeliveryState
 from hubweir.amqp.transport.events import CreditGranted
 from hubweir.amqp.transport.faults import NotSendable
 from hubweir.amqp.transport.flow_said import FlowSaid
-from hubweir.amqp.transport.frame import cut_frames, split_transfer
+from hubweir.amqp.transport.frame import split_transfer
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.link_credit import SenderCredit
+from hubweir.amqp.transport.link_states import LinkState
 from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
 from hubweir.amqp.transport.serial_number import MODULUS, add_serial
 from hubweir.kernels import deliver, deliver_batches, deliver_messages
@@ -40,7 +41,7 @@ class SendProgress(Struct, frozen=True):
     first_id: int
 
 
-_NOWHERE = RunCursor()  # of messages, which are not sent by a cursor
+NOWHERE = RunCursor()  # of messages, which are not sent by a cursor
 
 
 class SenderLink(Link):
@@ -104,6 +105,15 @@ class SenderLink(Link):
     def sendable(self) -> int:
         """How many deliveries may be given to send or send_run now; 0 while the session holds frames back."""
         return self._sendable(self.presettled)
+
+    def takes(self, deliveries: int) -> bool:
+        """Whether so many may be sent unsettled, as far as the link itself says: its session may hold frames back."""
+        return (
+            deliveries <= self.sender_credit.credit
+            and deliveries <= self._unsettled_most - self.unsettled_count
+            and self.state is LinkState.ATTACHED
+            and not self.refused_by_peer
+        )
 
     def _sendable(self, settled: bool) -> int:
         # While frames are held back, the window is shut.
@@ -219,14 +229,14 @@ class SenderLink(Link):
         messages = self._sendable(settled)
         first_id = session.next_delivery_id
         if messages <= 0:
-            return SendProgress(0, 0, _NOWHERE, first_id)
+            return SendProgress(0, 0, NOWHERE, first_id)
         out = session.connection.out
         start = len(out)
         room = SendRoom(messages, session.window.remote_window, max_bytes)
         written, frames = deliver_messages(run, rows, first_row, id_prefix, self._forms[settled], first_id, room, out)
         size = len(out) - start
         self._started(first_id, written, frames, start, settled=settled)
-        return SendProgress(written, size, _NOWHERE, first_id)
+        return SendProgress(written, size, NOWHERE, first_id)
 
     def drained(self) -> None:
         """Give the rest of the credit back: the answer to drain, once nothing is left to send."""
@@ -253,19 +263,16 @@ class SenderLink(Link):
         self.session.settlement.sent.forget(self)
         self.unsettled_count = 0
 
-    def _started(self, first_id: int, deliveries: int, frames: int, start: int, *, settled: bool) -> None:
-        """Deliveries were written to the bytes of this turn from start on: what the window does not take waits."""
-        session, window = self.session, self.session.window.remote_window
-        session.next_delivery_id = (first_id + deliveries) % MODULUS
+    def started(self, first_id: int, deliveries: int, *, settled: bool) -> None:
+        """Deliveries from this id on were written, on this link."""
         self.sender_credit.spend(deliveries)
         if deliveries and not settled:
             self._await_settlement(first_id, deliveries)
-        if frames > window:
-            out = session.connection.out
-            cut = cut_frames(out, start, window)
-            session.held.add_all(self, out[cut:], frames - window)
-            del out[cut:]
-        session.window.sent(min(frames, window))
+
+    def _started(self, first_id: int, deliveries: int, frames: int, start: int, *, settled: bool) -> None:
+        """Deliveries were written to the bytes of this turn from start on: what the window does not take waits."""
+        self.started(first_id, deliveries, settled=settled)
+        self.session.written(self, deliveries, frames, start)
 
     def _await_settlement(self, first_id: int, deliveries: int) -> None:
         self.unsettled_count += deliveries
@@ -282,6 +289,10 @@ class SenderLink(Link):
 
     def _take_attach(self, attach: Attach) -> None:
         self.presettled = attach.rcv_settle_mode != RCV_SECOND or attach.snd_settle_mode == SND_SETTLED
+
+    def form(self, *, settled: bool) -> TransferForm:
+        """What its transfers have in common; of a link that stands."""
+        return self._forms[settled]
 
     def _attached(self) -> None:
         session = self.session

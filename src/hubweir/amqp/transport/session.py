@@ -27,7 +27,7 @@ from hubweir.amqp.transport.events import (
 )
 from hubweir.amqp.transport.faults import ConnectionFault, SessionFault
 from hubweir.amqp.transport.flow_said import FlowSaid
-from hubweir.amqp.transport.frame import accepted_frame
+from hubweir.amqp.transport.frame import accepted_frame, cut_frames
 from hubweir.amqp.transport.held_frames import HeldFrames
 from hubweir.amqp.transport.link import RCV_FIRST, SND_MIXED, Link, LinkFault
 from hubweir.amqp.transport.link_handles import LinkHandles
@@ -42,6 +42,7 @@ from hubweir.amqp.transport.performatives import (
 )
 from hubweir.amqp.transport.receiver_link import ReceiverLink, TransferPart
 from hubweir.amqp.transport.sender_link import SenderLink
+from hubweir.amqp.transport.serial_number import MODULUS
 from hubweir.amqp.transport.session_states import CAN_END, SessionState, SessionStep, advance
 from hubweir.amqp.transport.session_window import SessionWindow
 from hubweir.amqp.transport.settlement import Settlement
@@ -286,6 +287,19 @@ class Session:
     def write(self, performative: Performative) -> None:
         """Write one frame on this session."""
         self.connection.write(self.channel, performative)
+
+    def written(self, link: SenderLink, deliveries: int, frames: int, start: int) -> None:
+        """Deliveries were written to the bytes of this turn from start on: what the window does not take waits.
+
+        link: the one of the first of them, which alone may need more frames than the window takes.
+        """
+        self.next_delivery_id = (self.next_delivery_id + deliveries) % MODULUS
+        window, out = self.window.remote_window, self.connection.out
+        if frames > window:
+            cut = cut_frames(out, start, window)
+            self.held.add_all(link, out[cut:], frames - window)
+            del out[cut:]
+        self.window.sent(min(frames, window))
 
     def write_accepted(self, first: int, last: int) -> None:
         """Write the disposition that says of deliveries first to last of the peer: accepted and settled."""
