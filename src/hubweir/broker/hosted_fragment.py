@@ -39,6 +39,7 @@ from hubweir.broker.commands.fragment import (
     LocksRenewed,
     MessagesDeleted,
     MessagesEnqueued,
+    MessagesGiven,
     MessagesReceived,
     MessagesSettled,
     OpenReceiver,
@@ -80,7 +81,9 @@ from hubweir.metrics import (
 from hubweir.queue.fragment import (
     Fragment,
     FragmentReceiver,
+    GivenMessages,
     NumberRange,
+    OnGiven,
     OpenTransfer,
     ReceivedMessages,
     SessionWait,
@@ -153,6 +156,7 @@ class HostedFragment:
         self._deadline: Deadline | None = None
         self._receivers: dict[int, _Opened] = {}
         self._waiting: dict[str, _SessionSeeker] = {}  # for a session, by the names of the waits
+        self._groups: dict[Owner, OnGiven] = {}  # of owners whose receivers are in sessions, until they are gone
         self._taking: dict[SubQueue, Owner] = {}  # who waits for a transfer, or did last
         self._forwards = False  # messages are taken away as they come: that is to receive them
         self._used_ms = tools.env.monotonic_ms()  # when somebody last used it, or else when it was hosted
@@ -237,6 +241,8 @@ class HostedFragment:
             del self._taking[sub_queue]
             self._note_forward(sub_queue, b"")
             self.fragment.cancel_transfer(sub_queue)
+        for its in [key for key in self._groups if owner.covers(key)]:
+            del self._groups[its]
 
     def sweep(self, now_ms: int) -> None:
         self.fragment.maintain(self._tools.times())
@@ -296,6 +302,7 @@ class HostedFragment:
             self._tools.deadlines.cancel(self._deadline)
             self._deadline = None
         self._waiting.clear()
+        self._groups.clear()
         self.transactions.stop()
         self.fragment.end(error)
         self._receivers.clear()
@@ -369,9 +376,15 @@ class HostedFragment:
             wait_ms=command.wait_ms,
             on_done=accepted,
             on_lost=lost,
+            on_given=self._groups.setdefault(owner, partial(self._given, owner)),
         )
         if wait is not None:
             self._waiting[name] = _SessionSeeker(owner, wait, on_answer)
+
+    def _given(self, owner: Owner, given: GivenMessages) -> None:
+        """Receivers of one owner have messages."""
+        receivers = array("q", [receiver.number for receiver in given.receivers]) + given.counts
+        self._tools.push(MessagesGiven(owner, self.resident_id, receivers.tobytes(), given.run, given.rows.tobytes()))
 
     def _give_up(self, name: str) -> None:
         """Whoever waits for a session under this name does so no longer."""
@@ -387,6 +400,7 @@ class HostedFragment:
         on_answer(Done())
 
     def _opened(self, receiver_id: int, owner: Owner, on_answer: OnAnswer, receiver: FragmentReceiver) -> None:
+        receiver.number = receiver_id
         self._receivers[receiver_id] = _Opened(owner, receiver)
         on_answer(ReceiverOpened(receiver_id, receiver.session_id, receiver.locked_until_ms))
 

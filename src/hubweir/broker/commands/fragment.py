@@ -2,6 +2,7 @@
 
 A fragment is named by its log id. Tokens are 16 bytes each, back to back (kernels/queue/tokens.py). Numbers of messages
 are sequence numbers as clients see them, in bytes of array('q').
+Long because all that a fragment may be asked, and its answers, stand on one page.
 """
 
 from __future__ import annotations
@@ -154,6 +155,8 @@ class ReceiveMessages(LogCommand, frozen=True):
 
     waits: until there is one; otherwise it is answered without rows when none is ready in the fragment's next turn.
     Answered without rows after CancelReceive. max_bytes: of records, but for the first.
+    In a session under PEEK_LOCK, the messages of one that waits come by MessagesGiven, maybe more than once. It is
+    answered behind them, without rows: when as many came as it asked for, or others that are ready do not fit.
     """
 
     receiver_id: int
@@ -329,6 +332,20 @@ class ListSessions(LogCommand, frozen=True):
     updated_after_ms: int | None
     skip: int
     top: int
+
+
+@push(142)
+class MessagesGiven(Push, frozen=True):
+    """Messages for receivers in sessions of one owner, all of which have a receive outstanding that waits.
+
+    receivers: their ids, then how many messages each gets of the rows, in order, in bytes of array('q'). run, rows: as
+    of MessagesReceived.
+    """
+
+    log_id: str
+    receivers: bytes
+    run: bytes | memoryview
+    rows: bytes
 
 
 @push(140)

@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from hubweir.broker.commands.command import Owner
 from hubweir.broker.commands.fragment import CreateFragment, DeleteFragment, OpenReceiver, ReceiveMessages
@@ -45,6 +46,18 @@ def test_a_queue_is_freed_with_its_deletion() -> None:
     world = World()
     assert world.ask(CreateFragment(QUEUE, "orders", SETTINGS)) == Done()
     used(world, QUEUE)
+    with freed(world, QUEUE):
+        assert world.ask(DeleteFragment(QUEUE)) == Done()
+
+
+def test_a_queue_with_sessions_is_freed_with_its_deletion() -> None:
+    """One session is held, and its holder waits."""
+    world = World()
+    assert world.ask(CreateFragment(QUEUE, "orders", replace(SETTINGS, requires_session=True))) == Done()
+    mode = ReceiveMode.PEEK_LOCK
+    receiver = world.ask(OpenReceiver(QUEUE, Owner(1, 7), SubQueue.MAIN, mode, True, "s", 0))
+    world.begin(ReceiveMessages(QUEUE, receiver.receiver_id, 1, 10_000))
+    world.env.run_for(500)
     with freed(world, QUEUE):
         assert world.ask(DeleteFragment(QUEUE)) == Done()
 

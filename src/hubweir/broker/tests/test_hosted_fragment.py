@@ -1,4 +1,7 @@
-"""hosted_fragment.py: a fragment at its broker, on a store in memory: receivers, owners, turns, deadlines, its end."""
+"""hosted_fragment.py: a fragment at its broker, on a store in memory: receivers, owners, turns, deadlines, its end.
+
+Long because one bench stands for whoever sends, receives and ends.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from hubweir.broker.commands.fragment import (
     FragmentInfo,
     GiveUpSession,
     MessagesEnqueued,
+    MessagesGiven,
     MessagesReceived,
     MessagesSettled,
     OpenFragment,
@@ -124,6 +128,22 @@ def got(answers: list[Answer]) -> list[Got]:
 
 def bodies(answers: list[Answer]) -> list[bytes]:
     return [each.body for each in got(answers)]
+
+
+def given(bench: FragmentBench) -> list[tuple[Owner, dict[int, list[bytes]]]]:
+    """What was pushed since this was last asked: whose receivers got which messages."""
+    found: list[tuple[Owner, dict[int, list[bytes]]]] = []
+    for push in bench.pushed:
+        assert isinstance(push, MessagesGiven) and push.log_id == LOG
+        its = [each.body for each in opened(ReceivedMessages(push.run, array("q", push.rows)))]
+        receivers = array("q", push.receivers)
+        shares, at = {}, 0
+        for receiver_id, count in zip(receivers[: len(receivers) // 2], receivers[len(receivers) // 2 :], strict=True):
+            shares[receiver_id], at = its[at : at + count], at + count
+        assert at == len(its)
+        found.append((push.owner, shares))
+    bench.pushed.clear()
+    return found
 
 
 def refusal(answers: list[Answer]) -> Refusal:
@@ -256,7 +276,8 @@ class TestSessions:
         bench.send("x", session="s")
         assert [type(each) for each in second] == [ReceiverOpened]
         bench.ask(GiveUpSession(LOG, "two"), Done)  # it has its session: too late
-        assert len(bench.receive(second[0].receiver_id)) == 1
+        bench.receive(second[0].receiver_id)
+        assert given(bench) == [(ONE, {second[0].receiver_id: [b"x"]})]
         assert unnamed == []
 
     def test_the_end_of_a_connection_ends_its_wait_and_frees_its_session(self, bench: FragmentBench) -> None:
@@ -269,6 +290,28 @@ class TestSessions:
         bench.ask(CloseOwner(TWO), Done)
         [granted] = bench.accept(ONE, "s")
         assert isinstance(granted, ReceiverOpened)
+
+    def test_receivers_of_one_owner_are_given_their_messages_together(self, bench: FragmentBench) -> None:
+        """And are answered without any, once they have as many as they asked for."""
+        ids: dict[str, int] = {}
+        for name in "zabc":
+            [accepted] = bench.accept(TWO if name == "z" else ONE, name)
+            assert isinstance(accepted, ReceiverOpened)
+            ids[name] = accepted.receiver_id
+        answers = {name: bench.receive(receiver_id, count=2) for name, receiver_id in ids.items()}
+        messages = [message(text, session=text[0]) for text in ("z1", "a1", "b1", "c1", "b2")]
+        bench.ask(EnqueueMessages(LOG, run_of(*messages), 5, sum(map(len, messages))), MessagesEnqueued)
+        bench.env.run_for(50)
+        assert given(bench) == [
+            (TWO, {ids["z"]: [b"z1"]}),
+            (ONE, {ids["a"]: [b"a1"], ids["b"]: [b"b1", b"b2"], ids["c"]: [b"c1"]}),
+        ]
+        assert {name: len(its) for name, its in answers.items()} == {"z": 0, "a": 0, "b": 1, "c": 0}
+        assert bodies(answers["b"]) == []
+        assert hosted(bench)._groups.keys() == {ONE, TWO}
+        bench.ask(CloseOwner(ONE), Done)
+        assert hosted(bench)._groups.keys() == {TWO}
+        assert [len(its) for its in answers.values()] == [0, 1, 1, 1]
 
     def test_a_session_whose_lock_ends_is_pushed_to_its_owner_and_its_receiver_is_gone(
         self, bench: FragmentBench

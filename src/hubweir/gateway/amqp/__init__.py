@@ -9,7 +9,8 @@ Links to queues are found by queue_nodes.py: queue_sender_node.py brings message
 incoming_node.py), via_sender_node.py by way of another entity; queue_receiver_node.py gives them out. It has a
 receiver_part.py for each fragment, which keeps what it receives as kept_messages.py says; one_part.py asks one,
 fan_in.py several. A session is what session_filter.py reads, sent_tokens.py keeps tokens, settlements.py says what a
-receiver's states mean, and turn_settlements.py hands over what all receivers of a connection settled in a turn.
+receiver's states mean, turn_settlements.py hands over what all receivers of a connection settled in a turn, and
+joint_deliveries.py sends what those in sessions are given in one.
 message_management.py answers questions about messages, in the forms of message_forms.py; inquiry.py asks the fragments,
 by the time that answer_deadline.py reads.
 

@@ -41,6 +41,7 @@ from hubweir.errors import DETACH_FORCED, SERVER_BUSY, STORE_OFFLINE, TIMED_OUT,
 from hubweir.gateway.amqp.connection_claims import ConnectionClaims, Lapse
 from hubweir.gateway.amqp.connection_deadlines import ConnectionDeadlines
 from hubweir.gateway.amqp.connection_lines import ConnectionLines
+from hubweir.gateway.amqp.joint_deliveries import JointDeliveries
 from hubweir.gateway.amqp.namespace_choice import ChoosingConnection, NamespaceChoice
 from hubweir.gateway.amqp.node import Node, NodeHost
 from hubweir.gateway.amqp.open_node import asked_entity, open_node
@@ -94,6 +95,7 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
             tracer=process.tracer,
         )
         self.settlements = TurnSettlements(itself)
+        self.joint = JointDeliveries(itself)
         self.writing_paused = False
         self.is_over = False
         self._deadlines = ConnectionDeadlines(itself)

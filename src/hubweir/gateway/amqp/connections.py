@@ -12,7 +12,7 @@ from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.transport.settings import EndpointSettings, Role
 from hubweir.broker.commands.command import Push, nobody_waits
 from hubweir.broker.commands.forwarding import TransferOpen
-from hubweir.broker.commands.fragment import SessionLost
+from hubweir.broker.commands.fragment import MessagesGiven, SessionLost
 from hubweir.broker.commands.reader import ConfirmReaderClosed, ReaderClosed
 from hubweir.broker.commands.transaction import TransactionOpen
 from hubweir.errors import CONNECTION_FORCED, ServiceError
@@ -107,6 +107,8 @@ class Connections:
             if push.owner.process != self._process.process_id:
                 return
             host = self._hosts.get(push.owner.connection)
+            if isinstance(push, MessagesGiven) and host is not None:
+                host.joint.came(push)
             if isinstance(push, SessionLost) and host is not None:
                 host.session_lost(broker, push)
             if isinstance(push, ReaderClosed):

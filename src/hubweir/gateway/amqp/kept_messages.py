@@ -12,7 +12,7 @@ from array import array
 from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
 from hubweir.gateway.amqp.sent_tokens import SentTokens
 from hubweir.kernels import message_tokens
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK, Q_LOCKED_UNTIL_MS, Q_PARTITION
+from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK, Q_LOCKED_UNTIL_MS, Q_PARTITION, Q_RECORD
 
 
 class KeptMessages:
@@ -33,6 +33,16 @@ class KeptMessages:
         """Keep these; the ones before were sent. are_taken: they are in no queue any more."""
         self._run, self._rows, self._next, self.count = run, rows, 0, len(rows) // MESSAGE_WIDTH
         self._taken = self.count if are_taken else 0
+
+    def add(self, run: bytes | memoryview, rows: array[int]) -> None:
+        """Keep these, too, behind those that are there; all are locked."""
+        if not self.count:
+            self.put(run, rows, are_taken=False)
+            return
+        behind = len(self._run)
+        rows[Q_RECORD::MESSAGE_WIDTH] = array("q", [behind + at for at in rows[Q_RECORD::MESSAGE_WIDTH]])
+        self._run, self._rows = b"".join((self._run, run)), self._rows + rows
+        self.count += len(rows) // MESSAGE_WIDTH
 
     @property
     def size_bytes(self) -> int:

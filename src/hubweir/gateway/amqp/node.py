@@ -19,6 +19,7 @@ from hubweir.broker.commands.fragment import SessionLost
 from hubweir.broker.commands.reader import ReaderClosed
 from hubweir.errors import DETACH_FORCED, NOT_IMPLEMENTED, ServiceError
 from hubweir.gateway.amqp.connection_claims import EXPIRED, ConnectionClaims, Lapse
+from hubweir.gateway.amqp.joint_deliveries import JointDeliveries
 from hubweir.gateway.amqp.transactions import Transactions
 from hubweir.gateway.amqp.turn_settlements import TurnSettlements
 from hubweir.gateway.amqp.turn_share import SharedConnection, TurnShare
@@ -44,6 +45,7 @@ class NodeHost(SharedConnection, Protocol):
     share: TurnShare
     transactions: Transactions
     settlements: TurnSettlements
+    joint: JointDeliveries
     is_over: bool
 
     @property

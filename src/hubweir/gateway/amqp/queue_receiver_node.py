@@ -96,7 +96,7 @@ class QueueReceiverNode(Node):
         self._state = ReceiverState.OPENING
         parts = self._made_parts()
         self._parts: FanIn | OnePart = OnePart(parts[0]) if len(parts) == 1 else FanIn(parts, host.env)
-        self._sent = SentTokens()
+        self.sent = SentTokens()
         self._reopen_timer: Timer | None = None
         self._slow_timer: Timer | None = None  # while an answer is due at once
         self._keep_timer: Timer | None = None
@@ -142,7 +142,7 @@ class QueueReceiverNode(Node):
 
     def settled(self, event: Settled) -> None:
         """The receiver settled what it got; it is told when that is durable."""
-        ranges = self._sent.take_ranges(event.first_id, event.last_id)
+        ranges = self.sent.take_ranges(event.first_id, event.last_id)
         if isinstance(event.outcome, TransactionalState):
             self._settled_in(event, event.outcome, ranges)
             return
@@ -202,7 +202,7 @@ class QueueReceiverNode(Node):
         return self._parts.kept is not None
 
     def is_idle(self) -> bool:
-        return self.link.credit == 0 and not len(self._sent)
+        return self.link.credit == 0 and not len(self.sent)
 
     def stands_on(self, entity: str) -> bool:
         return self._fragments.places[0].goes_with(entity)
@@ -362,7 +362,7 @@ class QueueReceiverNode(Node):
         if room <= 0:
             self.host.share.wait(self)
             return False
-        progress = part.send(self.link, self._sent, room)
+        progress = part.send(self.link, self.sent, room)
         self.host.gateway.counters["gateway.messages_delivered"] += progress.events
         traffic = self._traffic
         traffic.messages_out += progress.events

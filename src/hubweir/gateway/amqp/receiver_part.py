@@ -38,7 +38,8 @@ from hubweir.gateway.amqp.sent_tokens import SentTokens
 from hubweir.gateway.amqp.session_filter import SessionWish
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.fragments import FragmentPlace
-from hubweir.queue.settle_outcome import SettleOutcome
+from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.traced_step import Trace
 
@@ -61,7 +62,13 @@ ASKED = (PartState.LOOKING, PartState.WAITING)  # a receive is outstanding
 
 
 class PartUser(Protocol):
-    """The node whose part it is. Each may be called before the part's own method returned."""
+    """The node whose part it is. Each may be called before the part's own method returned.
+
+    sent: what its link has sent and nobody has settled.
+    """
+
+    link: SenderLink
+    sent: SentTokens
 
     def part_opened(self, part: ReceiverPart, answer: ReceiverOpened) -> None:
         """It has its receiver."""
@@ -102,8 +109,8 @@ class ReceiverPart:
         self._sub_queue = sub_queue
         self._mode = mode
         self.takes_first = takes_first
-        self._names_partition = names_partition
-        self._id_prefix = place.id_prefix
+        self.names_partition = names_partition
+        self.id_prefix = place.id_prefix
         self._wait = ""  # for a session, while it is opened
         self._receiver_id = -1
         self._asked = 0  # by the receive that is outstanding; 0 when it was cancelled
@@ -135,6 +142,8 @@ class ReceiverPart:
             self._submit(CloseReceiver(self.place.log_id, answer.receiver_id))
         else:
             self._receiver_id, self.state = answer.receiver_id, PartState.IDLE
+            if answer.session_id is not None:
+                self._host.joint.expect(self._receiver_id, self)
             self._user.part_opened(self, answer)
 
     def is_receiver(self, broker: BrokerClient, receiver_id: int) -> bool:
@@ -143,18 +152,20 @@ class ReceiverPart:
 
     def receiver_ended(self) -> None:
         """The broker ended its receiver."""
+        self._host.joint.forget(self._receiver_id, self.place)
         self._receiver_id = -1
 
     def broker_gone(self, error: ServiceError) -> None:
         """Its broker went away, and with it the receiver, whose number may be another's when it is back."""
         if self._receiver_id >= 0:
-            self._receiver_id = -1
+            self.receiver_ended()
             self._lose(error)
 
     def close(self) -> None:
         """The link is over, or receives from another part alone. What was not sent is given back."""
         was, self.state = self.state, PartState.OVER
         self.release()
+        self._host.joint.forget(self._receiver_id, self.place)
         self._host.settlements.hand_over()  # before its session is another's
         if self._host.is_over:
             return  # the end of a connection closes all of its receivers with one command
@@ -165,7 +176,7 @@ class ReceiverPart:
     def _close_receiver(self) -> None:
         if self._receiver_id >= 0:
             self._submit(CloseReceiver(self.place.log_id, self._receiver_id))
-            self._receiver_id = -1
+            self.receiver_ended()
 
     def _lose(self, error: ServiceError) -> None:
         """It has no receiver (any more)."""
@@ -231,7 +242,7 @@ class ReceiverPart:
             return
         rows = array("q", answer.rows)
         if rows:
-            if self._names_partition:
+            if self.names_partition:
                 name_partition(rows, self.place.number)
             are_taken = self._mode is ReceiveMode.RECEIVE_AND_DELETE and not self.takes_first
             self.kept.put(answer.run, rows, are_taken=are_taken)
@@ -242,6 +253,31 @@ class ReceiverPart:
             return
         self.found_nothing = not rows and self.state is PartState.LOOKING
         self.state, self._asked, self.is_slow = PartState.IDLE, 0, False
+        self._user.part_answered()
+
+    # What it is given while it waits, in a session (joint_deliveries.py)
+
+    @property
+    def link(self) -> SenderLink:
+        """See GivenPart."""
+        return self._user.link
+
+    @property
+    def passes_on(self) -> bool:
+        """See GivenPart. Who is traced sends messages itself."""
+        return not self.kept.count and self._tracer is None
+
+    def passed_on(self, first_id: int, tokens: bytes) -> None:
+        """See GivenPart."""
+        self._asked -= len(tokens) // TOKEN_BYTES
+        self._user.sent.add(first_id, tokens)
+
+    def keep(self, run: bytes, rows: array[int]) -> None:
+        """See GivenPart."""
+        self._asked -= len(rows) // MESSAGE_WIDTH
+        self.kept.add(run, rows)
+        if self._tracer is not None and self._trace is None:
+            self._trace = self._tracer.delivers(self.place.entity, run)
         self._user.part_answered()
 
     # What was received
@@ -276,7 +312,7 @@ class ReceiverPart:
         """Send messages that are ready, as many as may go; sent: gets their tokens, where they are to be settled."""
         tokens = sent if self._mode is ReceiveMode.PEEK_LOCK else None
         progress = self.kept.send(
-            link, self._id_prefix, takes=self.takes_first, sent=tokens, max_bytes=max_bytes
+            link, self.id_prefix, takes=self.takes_first, sent=tokens, max_bytes=max_bytes
         )  # fmt: skip
         if self._trace is not None and not self.kept.count:
             self._trace.ended()

@@ -33,7 +33,7 @@ NUMBERS = {
     **{"CountersTaken": 69, "Refusal": 70, "ProducerOpened": 71, "AlreadyAppended": 72, "CaptureState": 80},
     **{"MessagesEnqueued": 90, "ReceiverOpened": 91, "MessagesReceived": 92, "MessagesSettled": 93},
     **{"LocksRenewed": 94, "MessagesDeleted": 95, "FragmentInfo": 96, "SessionRenewed": 97, "SessionStateRead": 98},
-    **{"SessionsListed": 99, "ReaderClosed": 128, "SessionLost": 140, "TransferOpen": 141},
+    **{"SessionsListed": 99, "ReaderClosed": 128, "SessionLost": 140, "TransferOpen": 141, "MessagesGiven": 142},
     **{"PrepareTransaction": 22, "EndTransaction": 23, "AskTransaction": 24, "BeginDecision": 25},
     **{"ForgetTransaction": 26, "CommitTransaction": 63, "TransactionFate": 126, "TransactionOpen": 190},
     **{"ListOpenTransfers": 59, "TakeTransfer": 60, "StoreTransfer": 61, "EndTransfer": 62},

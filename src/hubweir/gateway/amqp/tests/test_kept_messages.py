@@ -8,7 +8,15 @@ from typing import cast
 
 from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
 from hubweir.gateway.amqp.kept_messages import KeptMessages, name_partition
-from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK, Q_LOCK_CHECK, Q_LOCKED_UNTIL_MS, Q_PARTITION, RunCursor
+from hubweir.kernels.contract import (
+    MESSAGE_WIDTH,
+    Q_LOCK,
+    Q_LOCK_CHECK,
+    Q_LOCKED_UNTIL_MS,
+    Q_PARTITION,
+    Q_RECORD,
+    RunCursor,
+)
 
 
 def locked_rows(*locks: int) -> array[int]:
@@ -105,3 +113,14 @@ def test_nothing_stays_in_memory_of_what_was_sent() -> None:
     assert messages.size_bytes and messages.count == 2, "one that is to be sent keeps the run"
     messages.send(link, b"", takes=False, sent=None, max_bytes=1_000)
     assert messages.size_bytes == 0 and messages.count == 0
+
+
+def test_messages_that_come_while_others_are_kept_stand_behind_them() -> None:
+    messages = KeptMessages()
+    messages.add(b"first", locked_rows(1, 2))
+    more = locked_rows(3, 4)
+    more[MESSAGE_WIDTH + Q_RECORD] = 3
+    messages.add(memoryview(b"second"), more)
+    assert messages.count == 4 and messages.are_locked and not messages.is_taken
+    assert (bytes(messages._run), messages._rows[Q_RECORD::MESSAGE_WIDTH].tolist()) == (b"firstsecond", [0, 0, 5, 8])
+    assert locks_of(messages.release()) == [1, 2, 3, 4]
