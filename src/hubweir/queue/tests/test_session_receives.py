@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from hubweir.amqp.types.encode import encode
-from hubweir.errors import NOT_FOUND, ServiceError
+from hubweir.errors import NOT_FOUND, CorruptStore, ServiceError
 from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.messaging_store.log import Refused
 from hubweir.queue import session_receives
 from hubweir.queue.fragment import FragmentReceiver, GivenMessages, ReceivedMessages
 from hubweir.queue.message_reads import MessageReads
@@ -235,6 +236,28 @@ def test_what_comes_while_a_holders_messages_are_read_is_given_behind_them(
     assert (group.heard(), group.over()) == ([{"a": ["a1"]}], {"a": [[]]})
     group.wait(receiver)
     sessions.run_for(1)
+    assert (group.heard(), group.over()) == ([{"a": ["a2"]}], {})
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_a_receive_whose_messages_are_lost_goes_on_unless_it_was_cancelled(
+    sessions: SessionBench, group: Group, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+) -> None:
+    """One that was cancelled would get nothing, and nobody could ask anew."""
+    [receiver] = group.accept("a")
+    held: list[Any] = []
+    monkeypatch.setattr(MessageReads, "begin", lambda reads, indexes, *given: held.append((indexes[0], given[-1])))
+    enqueue(sessions, "a1")
+    monkeypatch.undo()
+    if is_cancelled:
+        sessions.fragment.cancel_receive(receiver)
+    assert group.over() == {}
+    [(index, on_read)] = held
+    on_read(Refused(CorruptStore("damaged", first_index=index, resume_index=index + 1)))
+    assert group.over() == ({"a": [[]]} if is_cancelled else {})
+    if is_cancelled:
+        group.wait(receiver)
+    enqueue(sessions, "a2")
     assert (group.heard(), group.over()) == ([{"a": ["a2"]}], {})
 
 
