@@ -114,6 +114,7 @@ class ReceiverPart:
         self._wait = ""  # for a session, while it is opened
         self._receiver_id = -1
         self._asked = 0  # by the receive that is outstanding; 0 when it was cancelled
+        self._gives_back = False  # what that still brings: messages in front of it were given back
         self._tracer = host.gateway.process.tracer
         self._trace: Trace | None = None  # of what is kept, where clients trace messages of it
 
@@ -221,7 +222,7 @@ class ReceiverPart:
         self._receive(PartState.WAITING, count)
 
     def _receive(self, state: PartState, count: int) -> None:
-        self.state, self._asked, self.found_nothing = state, count, False
+        self.state, self._asked, self.found_nothing, self._gives_back = state, count, False, False
         waits, most_bytes = state is PartState.WAITING, self._host.link_settings.read_bytes
         command = ReceiveMessages(self.place.log_id, self._receiver_id, count, most_bytes, waits)
         self.place.broker.submit(command, self._received)
@@ -265,7 +266,7 @@ class ReceiverPart:
     @property
     def passes_on(self) -> bool:
         """See GivenPart. Who is traced sends messages itself."""
-        return not self.kept.count and self._tracer is None
+        return not self.kept.count and self._tracer is None and not self._gives_back
 
     def passed_on(self, first_id: int, tokens: bytes) -> None:
         """See GivenPart."""
@@ -275,10 +276,13 @@ class ReceiverPart:
     def keep(self, run: bytes, rows: array[int]) -> None:
         """See GivenPart."""
         self._asked -= len(rows) // MESSAGE_WIDTH
-        self.kept.add(run, rows)
-        if self._tracer is not None and self._trace is None:
+        if self._tracer is not None and not self.kept.count:
             self._trace = self._tracer.delivers(self.place.entity, run)
-        self._user.part_answered()
+        self.kept.add(run, rows)
+        if self._gives_back:
+            self.release()
+        else:
+            self._user.part_answered()
 
     # What was received
 
@@ -322,6 +326,7 @@ class ReceiverPart:
     def release(self) -> None:
         """Let others have what is kept and locked."""
         if self.kept.count and self.kept.are_locked:
+            self._gives_back = self.is_asked
             self._submit(SettleMessages(self.place.log_id, self.kept.release(), SettleOutcome.RELEASE))
 
     def _submit(self, command: CancelReceive | CloseReceiver | GiveUpSession | SettleMessages) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hubweir.amqp.messaging.message import Properties
 from hubweir.amqp.messaging.outcome import Accepted, Modified
 from hubweir.amqp.types.values import Symbol
-from hubweir.broker.commands.fragment import CancelReceive, CloseReceiver
+from hubweir.broker.commands.fragment import CancelReceive, CloseReceiver, SettleMessages
 from hubweir.gateway.amqp import joint_deliveries
 from hubweir.gateway.amqp.joint_deliveries import JointDeliveries
 from hubweir.gateway.amqp.tests.queue_world import (
@@ -163,6 +163,29 @@ def test_a_full_transport_keeps_messages_in_their_order(peer: Peer) -> None:
     send_in_turn(other, "a3")
     assert bodies(peer, links) == [["a1", "a2", "a3"], ["b1", "b2", "b3"]]
     assert settle(peer, links[1], 4, 4, Accepted()) == [(4, 4, Accepted())]
+
+
+def test_messages_behind_those_that_were_given_back_are_given_back_too(world: World, peer: Peer) -> None:
+    """The receiver takes its credit back and grants it again, while its broker gives it a message more."""
+    link = accept_session(peer, "a", credit=5)
+    other = world.trusted_peer()
+    peer.host.on_writing_paused()
+    send_in_turn(other, "a1", "a2")
+    commands = CancelReceive, SettleMessages
+    world.gate.hold |= {command: [] for command in commands}
+    for credit in (0, 5):
+        link.grant(credit)
+        peer.run()
+    send_in_turn(other, "a3")
+    peer.host.on_writable()
+    peer.run()
+    assert bodies(peer, [link]) == [[]]
+    for command in commands:
+        world.gate.release(command)
+    peer.run()
+    assert bodies(peer, [link]) == [["a1", "a2", "a3"]]
+    send_in_turn(other, "a4")
+    assert bodies(peer, [link]) == [["a1", "a2", "a3", "a4"]]
 
 
 def test_messages_that_receivers_changed_are_kept_with_their_changes(peer: Peer) -> None:
