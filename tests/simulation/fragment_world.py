@@ -20,8 +20,9 @@ from random import Random
 from typing import Any
 
 from hubweir.errors import CorruptStore, ServiceError, StoreError
+from hubweir.kernels.contract import MESSAGE_WIDTH
 from hubweir.messaging_store.log import Refused
-from hubweir.queue.fragment import FragmentReceiver, NumberRange, ReceivedMessages
+from hubweir.queue.fragment import FragmentReceiver, GivenMessages, NumberRange, OnGiven, ReceivedMessages
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
@@ -39,6 +40,7 @@ LOCK_MS = 5_000
 WINDOW_MS = 20_000
 IDS = 6
 SESSIONS = ("a", "b")
+GROUPED = (*SESSIONS, "c", "d")  # the first one that is told in a turn is told alone
 CHANGES = bytes.fromhex("c107 02 a10161 a10162")  # {"a": "b"}
 MANY_BYTES = 1 << 20
 # Longer than anything takes here, so that a lock's time tells by which clock it was given.
@@ -47,7 +49,7 @@ JUMPS_MS = (600_000, 86_400_000)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A receive that is not answered. tick: of the history."""
+    """A receive that is not answered. tick: of the history, when it was asked for, or given messages last."""
 
     tick: int
     at_ms: int
@@ -56,7 +58,10 @@ class Asked:
 
 @dataclass(eq=False)
 class View:
-    """One place to receive from. name: of the subscription, "" of a queue. tokens: of locks, the newest last."""
+    """One place to receive from. name: of the subscription, "" of a queue. tokens: of locks, the newest last.
+
+    groups: what holders of sessions may be accepted with, to be told of messages together; None: in no group.
+    """
 
     name: str
     history: MessageHistory
@@ -67,6 +72,7 @@ class View:
     holds: dict[FragmentReceiver, SeenHold] = field(default_factory=dict)
     asked: dict[FragmentReceiver, Asked] = field(default_factory=dict)
     wanted: set[str] = field(default_factory=set)  # deferred ones that are asked for
+    groups: list[OnGiven | None] = field(default_factory=lambda: [None])
 
 
 class FragmentWorld:
@@ -74,6 +80,9 @@ class FragmentWorld:
 
     def __init__(self, seed: int, *, is_topic: bool = False) -> None:
         self.random = Random(f"{'topic' if is_topic else 'queue'} world {seed}")
+        # Draws of its own, so that the others of a seed are as they were. In half of the worlds holders are in groups.
+        self._grouping = Random(f"groups {seed}")
+        self.is_grouping = self._grouping.random() < 0.5
         self.files = MemoryFiles(f"{seed}")
         self.env_trace = hashlib.sha256()
         self.has_bad_clocks = self.random.random() < 0.25
@@ -152,6 +161,10 @@ class FragmentWorld:
 
     def end(self) -> None:
         choice = self.random.random()
+        if not self.files.plans:
+            self.bench.run_for(1_000)
+            self.raise_faults()
+            self._expect_nobody_waits_for_what_is_there()
         if choice < 0.25:
             self.bench.store.close(lambda: None)
             self.bench.run_for(500)
@@ -187,6 +200,9 @@ class FragmentWorld:
         self.offsets = [self._offset()]
         for view in self.views:
             fragment = self._bench(view).fragment
+            if self.is_grouping:
+                one, other = (self.noting(partial(self._given, view)) for _ in range(2))
+                view.groups = [None, other, one, one, one, one]
             view.receivers = [fragment.open_receiver(SubQueue.DEAD_LETTERS, PEEK_LOCK)]
             if not view.settings.requires_session:
                 view.receivers += [
@@ -245,6 +261,8 @@ class FragmentWorld:
             text, number = f"m{self.messages}", self.messages
             body = f"{text}|{'x' * self.random.choice([0, 100, 1_500])}"
             ttl_ms = self.random.choice([2_000, 20_000]) if self.random.random() < 0.1 else None
+            if self.is_grouping:
+                session = self._grouping.choice(GROUPED)
             own_id = None
             if self.has_ids and self.random.random() < 0.7:
                 own_id = f"id {2 * self.random.randrange(IDS) + number % 2}"  # so that one id goes to the same views
@@ -298,18 +316,20 @@ class FragmentWorld:
         if not receivers:
             return
         receiver = self.random.choice(receivers)
-        asked = view.asked[receiver] = Asked(view.history.tick, self.now(), self.random.choice([1, 2, 10]))
-        fragment = self._bench(view).fragment
-        fragment.receive(
-            receiver,
-            max_count=asked.most,
-            max_bytes=self.random.choice([100, 10_000, MANY_BYTES]),
-            on_done=self.noting(partial(self._received, view, receiver, asked)),
-        )
+        self._ask(view, receiver, self.random)
         if self.random.random() < 0.3:
             self.bench.run_for(self.random.choice([0, 5, 60]))
             if receiver in view.asked:
-                fragment.cancel_receive(receiver)
+                self._bench(view).fragment.cancel_receive(receiver)
+
+    def _ask(self, view: View, receiver: FragmentReceiver, random: Random) -> None:
+        asked = view.asked[receiver] = Asked(view.history.tick, self.now(), random.choice([1, 2, 10]))
+        self._bench(view).fragment.receive(
+            receiver,
+            max_count=asked.most,
+            max_bytes=random.choice([100, 10_000, MANY_BYTES]),
+            on_done=self.noting(partial(self._received, view, receiver, asked)),
+        )
 
     def _received(self, view: View, receiver: FragmentReceiver, asked: Asked, answer: Any) -> None:
         del view.asked[receiver]
@@ -321,6 +341,28 @@ class FragmentWorld:
             self._take_in(view, got, asked, mode=receiver.mode, hold=view.holds.get(receiver), is_dead=is_dead)
         elif receiver.mode is DELETE and not (isinstance(answer, Refused) and answer.known):
             view.history.may_be_taken(asked.most)
+
+    def _given(self, view: View, given: GivenMessages) -> None:
+        """Holders of sessions get messages, and their receives go on."""
+        at = 0
+        for receiver, count in zip(given.receivers, given.counts, strict=True):
+            asked, hold = view.asked[receiver], view.holds[receiver]
+            if count > asked.most:
+                raise Violation(f"P7: {count} messages are given to a holder that asked for {asked.most}")
+            rows = given.rows[at * MESSAGE_WIDTH : (at + count) * MESSAGE_WIDTH]
+            got = opened(ReceivedMessages(given.run, rows))
+            self._take_in(view, got, asked, mode=receiver.mode, hold=hold, is_dead=False)
+            view.asked[receiver] = Asked(view.history.tick, self.now(), asked.most - count)
+            at += count
+
+    def _expect_nobody_waits_for_what_is_there(self) -> None:
+        """In a session, when nothing is under way."""
+        for view in self.views:
+            messages = self._bench(view).fragment._core.state.messages
+            for receiver in view.asked:
+                session = receiver.session
+                if session is not None and session.first_ready(messages, self.bench.env.now_ms()) is not None:
+                    raise Violation(f"P7: who holds session {receiver.session_id} waits, and a message is ready")
 
     def _take_in(self, view: View, got: list[Got], asked: Asked, *, mode: Any, **how: Any) -> None:
         history, now_ms = view.history, self.now()
@@ -443,13 +485,18 @@ class FragmentWorld:
         if view is None:
             return
         named = self.random.choice([None, *SESSIONS])
+        for each in GROUPED if self.is_grouping and self._grouping.random() < 0.8 else (named,):
+            self._accept(view, each)
 
+    def _accept(self, view: View, session: str | None) -> None:
         def granted(receiver: Any) -> None:
             if isinstance(receiver, FragmentReceiver):
                 assert receiver.session_id is not None
                 hold = view.holds[receiver] = view.history.hold(receiver.session_id, self.now() + LOCK_MS, self.now())
                 state = self._bench(view).fragment.session_state(hold.session)
                 view.history.sessions.state_seen(hold.session, state)
+                if self.is_grouping:
+                    self._ask(view, receiver, self._grouping)
 
         def lost(receiver: FragmentReceiver, error: ServiceError) -> None:
             hold = view.holds.pop(receiver)
@@ -457,7 +504,13 @@ class FragmentWorld:
 
         with suppress(ServiceError):
             self._bench(view).fragment.accept_session(
-                named, PEEK_LOCK, self.bench.times(), wait_ms=200, on_done=self.noting(granted), on_lost=lost
+                session,
+                PEEK_LOCK,
+                self.bench.times(),
+                wait_ms=200,
+                on_done=self.noting(granted),
+                on_lost=lost,
+                on_given=self._grouping.choice(view.groups),
             )
 
     def close_session(self) -> None:

@@ -14,11 +14,12 @@ import pytest
 from hubweir.errors import CorruptStore
 from hubweir.kernels import which
 from hubweir.kernels.queue_contract import LOCKED, SETTLING
-from hubweir.queue import fragment_snapshot
+from hubweir.queue import fragment_snapshot, session_receives
+from hubweir.queue.fragment import GivenMessages
 from hubweir.queue.fragment_core import FragmentCore
 from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.lock_table import LockTable
-from hubweir.queue.message_session import MessageSessions
+from hubweir.queue.message_session import MessageSession, MessageSessions
 from hubweir.queue.message_table import MessageTable
 from hubweir.queue.operation import MOVED, Operation
 from hubweir.queue.session_holds import SessionHolds
@@ -136,6 +137,17 @@ def pass_what_is_being_given_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MessageSessions, "hold_back", lambda self, messages, counts: None)
 
 
+def give_holders_of_a_group_each_others_messages(patch: pytest.MonkeyPatch) -> None:
+    def mixed(run: Any, rows: Any, receivers: list[Any], counts: Any) -> GivenMessages:
+        return GivenMessages(run, rows, receivers[::-1], counts)
+
+    patch.setattr(session_receives, "GivenMessages", mixed)
+
+
+def let_holders_wait_beside_messages(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MessageSession, "may_have_ready", property(lambda self: False))
+
+
 def renew_sessions_for_too_short(patch: pytest.MonkeyPatch) -> None:
     hold = SessionHolds._hold
 
@@ -163,6 +175,8 @@ DEFECTS = [
     give_a_held_session,
     go_on_behind_what_was_given_back,
     pass_what_is_being_given_back,
+    give_holders_of_a_group_each_others_messages,
+    let_holders_wait_beside_messages,
     forget_the_states_of_sessions,
     renew_sessions_for_too_short,
     forget_some_ids,
