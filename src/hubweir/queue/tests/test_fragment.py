@@ -11,8 +11,10 @@ import pytest
 from hubweir.env import Lane
 from hubweir.errors import MESSAGE_NOT_FOUND, RESOURCE_LIMIT, CorruptStore, ServiceError
 from hubweir.kernels.contract import MESSAGE_WIDTH
+from hubweir.messaging_store.log import Refused
 from hubweir.queue import numbered_messages
 from hubweir.queue.fragment import FragmentReceiver
+from hubweir.queue.message_reads import MessageReads
 from hubweir.queue.settle_outcome import SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies, message, opened, run_of
@@ -307,6 +309,22 @@ def test_damaged_messages_are_passed_over_and_the_others_are_given(bench: QueueB
     bench.env.files.set_bytes(path, bytes(data))
     got = bench.receive(max_count=3, wait_ms=3_000)
     assert [each.body[:1] for each in got] == [b"b", b"x", b"x"]
+
+
+def test_a_receiver_that_closes_while_a_damaged_message_is_read_gets_no_other_one(
+    bench: QueueBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver, answers, held = bench.receiver(), list[Any](), list[Any]()
+    bench.fragment.receive(receiver, max_count=5, max_bytes=1 << 20, on_done=answers.append)
+    monkeypatch.setattr(MessageReads, "begin", lambda reads, indexes, *given: held.append((indexes[0], given[-1])))
+    bench.send("a")
+    monkeypatch.undo()
+    bench.fragment.close_receiver(receiver)
+    [(index, on_read)] = held
+    on_read(Refused(CorruptStore("damaged", first_index=index, resume_index=index + 1)))
+    assert [type(answer) for answer in answers] == [Refused]
+    bench.send("b")
+    assert bodies(bench.receive()) == ["b"]
 
 
 def test_a_fragment_whose_operations_are_damaged_is_not_opened(bench: QueueBench) -> None:

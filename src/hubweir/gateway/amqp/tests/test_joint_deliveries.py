@@ -93,6 +93,55 @@ def frames(peer: Peer) -> list[bytes]:
     return found
 
 
+def test_the_settlement_of_deliveries_whose_ids_wrap_is_of_the_right_messages(
+    world: World, peer: Peer, calls: list[list[int]]
+) -> None:
+    links = [accept_session(peer, name, credit=5) for name in NAMES]
+    [session] = peer.server.sessions
+    session.next_delivery_id = 2**32 - 2
+    send_in_turn(peer, "a1", "b1", "c1", "d1")
+    assert calls == [[1], [1, 1, 1]]
+    for link, delivery in zip(links[1:3], (2**32 - 1, 0), strict=True):
+        assert settle(peer, link, delivery, delivery, Accepted()) == [(delivery, delivery, Accepted())]
+    assert counts(world, "sessions").active == 2
+    for link in links:
+        link.detach()
+    peer.run()
+    again = [accept_session(peer, name, credit=5) for name in NAMES]
+    assert bodies(peer, again) == [["a1"], [], [], ["d1"]]
+
+
+def test_a_message_without_an_id_has_the_same_one_as_often_as_it_comes(peer: Peer) -> None:
+    links = [accept_session(peer, name, credit=5) for name in NAMES]
+    send_in_turn(peer, "a1", "b1", "c1")
+    [parts] = peer.host.joint._parts.values()
+    prefix = next(iter(parts.values())).id_prefix.decode()
+    ids = [message.properties.message_id for link in links[:3] for message in peer.received(link)]
+    assert len(set(ids)) == 3 and all(str(each).startswith(prefix) for each in ids)
+
+
+def test_what_was_given_goes_out_at_once(peer: Peer) -> None:
+    """Of two links each; nothing else happens on the connection meanwhile."""
+    links = [accept_session(peer, name, credit=5) for name in NAMES]
+    peer.tick_ms = 3_600_000
+    peer.run()
+    send_in_turn(peer.world.trusted_peer(), "a1", "b1", "c1", "d1")
+    assert bodies(peer, links) == [["a1"], ["b1"], ["c1"], ["d1"]]
+
+
+def test_messages_do_not_pass_those_that_are_kept(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is room again, and the link's turn to send has not come yet."""
+    link = accept_session(peer, "a", credit=5)
+    with monkeypatch.context() as patch:
+        patch.setattr(TurnShare, "_go_on", lambda share: None)
+        with monkeypatch.context() as full:
+            full.setattr(TurnShare, "left_bytes", lambda share, wanted_bytes=0: 0)
+            send_in_turn(peer, "a1")
+        assert bodies(peer, [link]) == [[]]
+        send_in_turn(peer, "a2")
+    assert bodies(peer, [link]) == [["a1", "a2"]]
+
+
 def test_a_link_asks_again_when_it_got_all_that_it_has_credit_for(peer: Peer, calls: list[list[int]]) -> None:
     first, second = [accept_session(peer, name, credit=2) for name in "ab"]
     send_in_turn(peer, "a1", "b1")
@@ -209,14 +258,15 @@ def test_what_the_turn_has_no_room_for_goes_out_in_the_next_one(
 ) -> None:
     links = [accept_session(peer, name, credit=5) for name in NAMES]
     left = TurnShare.left_bytes
-    room = iter([1 << 20, 600])
+    room, wanted = iter([1 << 20, 600]), list[int]()
 
     def little(share: TurnShare, wanted_bytes: int = 0) -> int:
+        wanted.append(wanted_bytes)
         return next(room, None) or left(share, wanted_bytes)
 
     monkeypatch.setattr(TurnShare, "left_bytes", little)
     send_in_turn(peer, "a1", "b" + "1" * 100, "b" + "2" * 100, "b" + "3" * 100, "c1", "d1")
-    assert calls == [[1], [3, 1, 1]]
+    assert calls == [[1], [3, 1, 1]] and wanted[1] > 300
     assert [[len(each) for each in its] for its in bodies(peer, links)] == [[2], [101] * 3, [2], [2]]
     answers = [settle(peer, link, first, last, Accepted()) for first, last, link in sent_ranges(peer, links)]
     assert all(state == Accepted() for its in answers for _, _, state in its)

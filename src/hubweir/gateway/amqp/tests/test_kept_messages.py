@@ -124,3 +124,13 @@ def test_messages_that_come_while_others_are_kept_stand_behind_them() -> None:
     assert messages.count == 4 and messages.are_locked and not messages.is_taken
     assert (bytes(messages._run), messages._rows[Q_RECORD::MESSAGE_WIDTH].tolist()) == (b"firstsecond", [0, 0, 5, 8])
     assert locks_of(messages.release()) == [1, 2, 3, 4]
+
+
+def test_messages_that_come_when_some_were_sent_are_kept_with_the_rest() -> None:
+    messages = kept(1, 2, 3)
+    progress = SendProgress(2, 100, RunCursor(), 0)
+    link = cast(SenderLink, SimpleNamespace(send_messages=lambda *_, **__: progress))
+    messages.send(link, b"", takes=False, sent=None, max_bytes=1_000)
+    messages.add(b"more", locked_rows(4, 5))
+    assert messages.count == 3
+    assert locks_of(messages.release()) == [3, 4, 5]
