@@ -135,7 +135,6 @@ COMPUTING = {
     "src/hubweir/tests/test_steady_service.py": 18,
     "tests/simulation/test_log_histories.py": 17,
     "tests/crash/test_message_kill.py": 15,
-    "tests/fork_server/test_fork_server.py": 15,
     "src/hubweir/broker/tests/test_retention_sweep.py": 14,
     "tests/crash/test_capture_kill.py": 14,
     "tests/simulation/test_capture_histories.py": 13,
