@@ -1,4 +1,7 @@
-"""Links in message sessions that are given messages in one turn: one call sends them, and each link its own."""
+"""Links in message sessions that are given messages in one turn: one call sends them, and each link its own.
+
+Long because it has one bench for all that may become of what a link is given.
+"""
 
 from __future__ import annotations
 
@@ -347,3 +350,19 @@ def test_traced_messages_are_delivered_when_the_last_one_is_out(world: World, pe
     peer.host.on_writable()
     peer.run()
     assert told.ends == [""] and bodies(peer, links) == [["a tea", "a more tea"], []]
+
+
+def test_what_is_kept_behind_messages_that_were_given_back_has_a_span_of_its_own(world: World, peer: Peer) -> None:
+    link = accept_session(peer, "a", credit=5)
+    notes = Notes(world)
+    [part] = next(iter(peer.host.joint._parts.values())).values()
+    part._tracer = notes  # type: ignore[attr-defined]
+    peer.host.on_writing_paused()
+    send_in_turn(world.trusted_peer(), "a tea")
+    for credit in (0, 5):
+        link.grant(credit)
+        peer.run()
+    peer.host.on_writable()
+    peer.run()
+    assert bodies(peer, [link]) == [["a tea"]]
+    assert [told.ends for told in notes.named("deliver")] == [[], [""]]
