@@ -19,7 +19,6 @@ from hubweir.amqp.transport.flow_said import FlowSaid
 from hubweir.amqp.transport.frame import split_transfer
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.link_credit import SenderCredit
-from hubweir.amqp.transport.link_states import LinkState
 from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
 from hubweir.amqp.transport.serial_number import MODULUS, add_serial
 from hubweir.kernels import deliver, deliver_batches, deliver_messages
@@ -108,12 +107,7 @@ class SenderLink(Link):
 
     def takes(self, deliveries: int) -> bool:
         """Whether so many may be sent unsettled, as far as the link itself says: its session may hold frames back."""
-        return (
-            deliveries <= self.sender_credit.credit
-            and deliveries <= self._unsettled_most - self.unsettled_count
-            and self.state is LinkState.ATTACHED
-            and not self.refused_by_peer
-        )
+        return self.is_attached and deliveries <= min(self.sender_credit.credit, self.unsettled_room)
 
     def _sendable(self, settled: bool) -> int:
         # While frames are held back, the window is shut.
