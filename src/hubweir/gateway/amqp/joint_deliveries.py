@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from itertools import groupby
+from operator import attrgetter
 from typing import Protocol
 
 from msgspec import Struct
@@ -99,11 +100,10 @@ class JointDeliveries:
         for receiver_id, count in zip(receivers[:many], receivers[many:], strict=True):
             given.append(_Given(parts.get(receiver_id), first, count))
             first += count
-        for part in parts.values():
-            if part.names_partition:
-                name_partition(rows, part.place.number)
-            break  # they are of one fragment
-        for session, its in groupby(given, key=_session_of):
+        one = next(iter(parts.values()), None)
+        if one is not None and one.names_partition:  # all are of one fragment
+            name_partition(rows, one.place.number)
+        for session, its in groupby(given, key=attrgetter("session")):
             if session is None:
                 for each in its:
                     _keep(each, 0, push.run, rows)
@@ -144,10 +144,6 @@ class JointDeliveries:
         traffic = gateway.traffic.of(part.place.entity)
         traffic.messages_out += messages
         traffic.bytes_out += size
-
-
-def _session_of(given: _Given) -> Session | None:
-    return given.session
 
 
 def _keep(given: _Given, sent: int, run: bytes | memoryview, rows: array[int]) -> None:
