@@ -76,7 +76,7 @@ class Service(Parts):
         """Each step starts one part, and says how the part ends."""
         issuer = token_issuer(self.settings)
         self._own_data_folder()
-        await end_left(self.settings.data, self._env, clients_s=self.settings.stop_grace_ms / 1_000)
+        await end_left(self.settings.data, self._env, clients_s=self.clients_s)
         stored = await self._open_catalogs()
         hosts = self._choose_namespaces(said, stored)
         self._certificate = ServiceCertificate(self.settings, self.namespaces)

@@ -171,7 +171,7 @@ class Supervisor(Parts):
                 found[index] = Found(state, each.life)
             else:
                 useless.append(each)
-        await end_found(useless, self._env, clients_s=self.settings.stop_grace_ms / 1_000)
+        await end_found(useless, self._env, clients_s=self.clients_s)
         return found
 
     def _hold_addresses(self, found: Mapping[int, Found]) -> None:
@@ -223,7 +223,7 @@ class Supervisor(Parts):
                 is_kept=self._is_open.is_set,
                 question=partial(self._question, index),
                 orders=lambda: self.own_orders.standing,
-                clients_s=self.settings.stop_grace_ms / 1_000,
+                clients_s=self.clients_s,
             )
             for index in range(count)
         )

@@ -32,6 +32,9 @@ from hubweir.service.found_process import (
 )
 from hubweir.service.process_door import ProcessDoor
 from hubweir.service.runtime_folder import RuntimeFolder
+from hubweir.service.service import Service
+from hubweir.service.supervisor import Supervisor
+from hubweir.service.tests.started_service import settings
 from hubweir.testing.event_loops import run_on
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.settable_clock import SettableClock
@@ -193,7 +196,7 @@ IGNORES = (
 
 
 def test_those_that_do_not_end_when_asked_are_asked_together_and_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The second one is asked while the first has its time: the first is killed behind that."""
     paths = [tmp_path / "first", tmp_path / "second"]
@@ -210,12 +213,50 @@ def test_those_that_do_not_end_when_asked_are_asked_together_and_killed(
         assert not any(life.has_ended for life in lives)
         ending.cancel()
         await asyncio.gather(ending, return_exceptions=True)
-        monkeypatch.setattr(process_end, "STOP_S", 0.1)
-        await end_found(left, env, clients_s=0)
+        monkeypatch.setattr(process_end, "STOP_S", 0.0)
+        await end_found(left, env, clients_s=1)
         assert [life.exit_code for life in lives] == [-signal.SIGKILL] * 2
+        assert caplog.text.count("did not end within 1 s: it is killed") == 2, "they had their clients' time"
         env.close()
 
     run_on("asyncio", scenario())
+
+
+def test_a_supervisor_gives_clients_of_what_it_ends_the_time_of_its_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+
+    async def end(left: Any, env: Any, *, clients_s: float) -> None:
+        given.append(clients_s)
+
+    monkeypatch.setattr("hubweir.service.supervisor.end_found", end)
+
+    async def scenario() -> None:
+        supervisor = Supervisor(settings(tmp_path, brokers=2, stop_grace_ms=7_000))
+        await supervisor._keep_or_end([])
+        await supervisor.stop()
+
+    run_on("asyncio", scenario())
+    assert given == [7.0]
+
+
+def test_a_service_without_a_supervisor_gives_them_that_time_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+
+    async def end(data: str, env: Any, *, clients_s: float) -> None:
+        given.append(clients_s)
+
+    monkeypatch.setattr("hubweir.service.service.end_left", end)
+
+    async def scenario() -> None:
+        service = await Service.start(settings(tmp_path, stop_grace_ms=7_000))
+        await service.stop()
+
+    run_on("asyncio", scenario())
+    assert given == [7.0]
 
 
 def test_the_newest_orders_of_tests_stand_whoever_heard_of_them() -> None:
