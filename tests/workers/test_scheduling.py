@@ -96,6 +96,14 @@ def test_a_worker_whose_kind_is_used_up_takes_the_longest_of_the_other(monkeypat
 
 
 @pytest.mark.usefixtures("two_processors")
+def test_of_two_workers_one_computes_and_the_other_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WAITING, "src/test_5.py", 9)
+    first, second = Worker("gw0"), Worker("gw1")
+    scheduled(first, second)
+    assert (files_of(first), files_of(second)) == ([0], [5])
+
+
+@pytest.mark.usefixtures("two_processors")
 def test_one_worker_alone_gets_the_files_of_either_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     for file in range(1, 8):
         monkeypatch.setitem(WAITING, f"src/test_{file}.py", 9 - file)
