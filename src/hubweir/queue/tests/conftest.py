@@ -36,6 +36,7 @@ from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.segment_engine.messaging_store import MessagingStore
 from hubweir.queue.fragment import Fragment, FragmentReceiver, NumberRange, ReceivedMessages, Times
 from hubweir.queue.fragment_settings import FragmentSettings
+from hubweir.queue.operation import Operation
 from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.testing.answers import answered, made_log
@@ -282,6 +283,19 @@ class QueueBench:
 
 def bodies(got: list[Got]) -> list[str]:
     return [each.body.decode() for each in got]
+
+
+def logged(bench: QueueBench, code: int) -> list[Operation]:
+    """Operations of one code that are gathered from now on, as they come to the log."""
+    found: list[Operation] = []
+    encoded = bench.fragment.core.encoded
+
+    def watched(operations: Any) -> list[bytes]:
+        found.extend(each for each in operations if each.code == code)
+        return encoded(operations)
+
+    bench.fragment.core.encoded = watched  # type: ignore[method-assign]
+    return found
 
 
 @pytest.fixture

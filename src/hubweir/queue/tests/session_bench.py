@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from hubweir.errors import ServiceError
-from hubweir.queue.fragment import FragmentReceiver, OnGiven
+from hubweir.queue.fragment import FragmentReceiver, OnGiven, ReceivedMessages
 from hubweir.queue.fragment_settings import FragmentSettings
 from hubweir.queue.sub_queue import ReceiveMode
-from hubweir.queue.tests.conftest import PEEK_LOCK, QueueBench
+from hubweir.queue.tests.conftest import PEEK_LOCK, Got, QueueBench, message, opened
 from hubweir.testing.simulated_env import SimulatedEnv
+
+NAMES = ("a", "b", "c")
 
 
 class SessionBench(QueueBench):
@@ -58,3 +60,22 @@ class SessionBench(QueueBench):
 def set_state(bench: SessionBench, session_id: str, state: bytes | None) -> None:
     answer = bench.answer(lambda on_done: bench.fragment.set_session_state(session_id, state, bench.times(), on_done))
     assert answer is None
+
+
+def waiting(sessions: SessionBench, *receivers: FragmentReceiver) -> list[list[Any]]:
+    """Have each of them wait for messages; what it is answered."""
+    answers: list[list[Any]] = [[] for _ in receivers]
+    for receiver, its in zip(receivers, answers, strict=True):
+        sessions.fragment.receive(receiver, max_count=10, max_bytes=1 << 20, on_done=its.append)
+    return answers
+
+
+def got_by(answers: list[Any]) -> list[Got]:
+    [answer] = answers
+    assert isinstance(answer, ReceivedMessages), answer
+    return opened(answer)
+
+
+def enqueue_in_turn(sessions: SessionBench, *texts: str) -> None:
+    """Messages of all sessions in one run, each behind one of another session."""
+    sessions.enqueue(*(message(f"{name}{text}", session=name) for text in texts for name in NAMES))

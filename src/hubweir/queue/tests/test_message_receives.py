@@ -8,53 +8,16 @@ from typing import Any
 import pytest
 
 from hubweir.amqp.types.encode import encode
-from hubweir.messaging_store.log import Refused
-from hubweir.queue.fragment import FragmentReceiver, ReceivedMessages
 from hubweir.queue.message_reads import MessageReads
-from hubweir.queue.operation import LOCKED, Operation
+from hubweir.queue.operation import LOCKED
 from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
-from hubweir.queue.sub_queue import ReceiveMode
-from hubweir.queue.tests.conftest import Got, bodies, message, opened
-from hubweir.queue.tests.session_bench import SessionBench
-
-NAMES = ("a", "b", "c")
+from hubweir.queue.tests.conftest import bodies, logged, message
+from hubweir.queue.tests.session_bench import NAMES, SessionBench, enqueue_in_turn, got_by, waiting
 
 
 @pytest.fixture
 def sessions() -> SessionBench:
     return SessionBench()
-
-
-def waiting(sessions: SessionBench, *receivers: FragmentReceiver) -> list[list[Any]]:
-    """Have each of them wait for messages; what it is answered."""
-    answers: list[list[Any]] = [[] for _ in receivers]
-    for receiver, its in zip(receivers, answers, strict=True):
-        sessions.fragment.receive(receiver, max_count=10, max_bytes=1 << 20, on_done=its.append)
-    return answers
-
-
-def got_by(answers: list[Any]) -> list[Got]:
-    [answer] = answers
-    assert isinstance(answer, ReceivedMessages), answer
-    return opened(answer)
-
-
-def enqueue_in_turn(sessions: SessionBench, *texts: str) -> None:
-    """Messages of all sessions in one run, each behind one of another session."""
-    sessions.enqueue(*(message(f"{name}{text}", session=name) for text in texts for name in NAMES))
-
-
-def logged(sessions: SessionBench, code: int) -> list[Operation]:
-    """Operations of one code that are gathered from now on, as they come to the log."""
-    found: list[Operation] = []
-    encoded = sessions.fragment.core.encoded
-
-    def watched(operations: Any) -> list[bytes]:
-        found.extend(each for each in operations if each.code == code)
-        return encoded(operations)
-
-    sessions.fragment.core.encoded = watched  # type: ignore[method-assign]
-    return found
 
 
 def test_each_gets_its_own_messages_under_locks_that_end_with_its_session(sessions: SessionBench) -> None:
@@ -132,35 +95,3 @@ def test_what_was_changed_of_a_message_comes_with_it_and_with_no_other(sessions:
     assert [(each.body, each.deliveries, each.properties) for each in again] == [
         (b"a1", 1, None), (b"b1", 1, {"k": "v"}), (b"c1", 1, None),
     ]  # fmt: skip
-
-
-def test_a_receiver_that_an_answer_before_its_own_closes_takes_nothing(sessions: SessionBench) -> None:
-    """An answer may end a connection, and with it the receivers that stand behind in this turn."""
-    first, second = sessions.accept("a"), sessions.accept("b")
-    answers: list[Any] = []
-
-    def close_second(answer: Any) -> None:
-        sessions.fragment.close_receiver(second)
-
-    sessions.fragment.receive(first, max_count=1, max_bytes=1 << 20, on_done=close_second)
-    sessions.fragment.receive(second, max_count=1, max_bytes=1 << 20, on_done=answers.append)
-    enqueue_in_turn(sessions, "1")
-    assert [len(each.rows) for each in answers] == [0]
-    [again] = sessions.receive(sessions.accept("b"))
-    assert (again.body, again.deliveries) == (b"b1", 0)
-    assert sessions.settle([again]) == [SETTLED]
-
-
-@pytest.mark.parametrize("mode", ReceiveMode)
-def test_a_record_that_is_damaged_keeps_nobody_from_other_messages(sessions: SessionBench, mode: ReceiveMode) -> None:
-    for name in NAMES:
-        for _ in range(12):  # more than the log's tail has in memory
-            sessions.send(name * 3_000, session=name)
-    path = next(path for path in sessions.env.files.paths() if path.endswith(".log"))
-    data = sessions.env.files.bytes_of(path)
-    data[data.index(b"b" * 100)] ^= 1
-    sessions.env.files.set_bytes(path, bytes(data))
-    answers = waiting(sessions, *(sessions.accept(name, mode=mode) for name in NAMES))
-    sessions.run_for(3_000)
-    assert not any(isinstance(its[0], Refused) for its in answers)
-    assert [len(got_by(its)) for its in answers] == [10, 10, 10]
