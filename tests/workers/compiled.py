@@ -16,6 +16,8 @@ import pytest
 from _pytest.assertion.rewrite import PYC_TAIL, _read_pyc, _rewrite_test, _write_pyc, get_cache_dir, try_makedirs
 from _pytest.assertion.rewrite import assertstate_key as STATE
 
+from tests.workers.groups import number_of
+
 
 def share_of(arguments: Sequence[str], root: Path, worker: int, workers: int) -> list[Path]:
     """The test modules below the paths that pytest was given which this one of the workers compiles."""
@@ -47,5 +49,5 @@ def compile_share(config: pytest.Config) -> None:
     worker = getattr(config, "workerinput", None)
     if worker is None or sys.dont_write_bytecode or config.getoption("assertmode") != "rewrite":
         return
-    number, count = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
+    number, count = number_of(worker["workerid"]), int(worker["workercount"])
     compile_modules(config, share_of(config.args, config.invocation_params.dir, number % count, count))

@@ -8,6 +8,8 @@ What takes long begins first, so that no worker is left alone with it at the end
 
 from __future__ import annotations
 
+import os
+
 FOLDERS = ("tests/spark",)
 
 # Seconds of a run on a machine that is otherwise idle, roughly: only their order counts. --durations=0 tells them.
@@ -159,6 +161,19 @@ def group_of(nodeid: str) -> str:
 def computes(group: str) -> bool:
     """Whether it keeps a processor busy, rather than wait."""
     return group not in WAITING
+
+
+def is_for_waiting(worker: str, workers: int) -> bool:
+    """Whether a worker of so many is for groups that wait: as many as there are processors, and half of all at most,
+    are for those that compute.
+
+    worker: as pytest-xdist names it; the first is gw0, and those in the place of dead ones count on.
+    """
+    return number_of(worker) >= max(1, min(os.cpu_count() or 1, workers // 2))
+
+
+def number_of(worker: str) -> int:
+    return int(worker.removeprefix("gw"))
 
 
 def seconds_of(group: str) -> int:

@@ -3,7 +3,6 @@ its worker fails, once."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import SupportsIndex
@@ -11,7 +10,7 @@ from typing import SupportsIndex
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from tests.workers.groups import computes, group_of, seconds_of
+from tests.workers.groups import computes, group_of, is_for_waiting, seconds_of
 
 SHORT_FIRST = "gw0"  # the name that pytest-xdist gives to its first worker; the next one is gw1
 
@@ -23,6 +22,9 @@ class Collection(list[str]):
         super().__init__(tests)
         self._places = {test: place for place, test in enumerate(self)}
 
+    def __contains__(self, test: object) -> bool:
+        return test in self._places
+
     def index(self, test: str, *_: SupportsIndex) -> int:
         return self._places[test]
 
@@ -30,10 +32,10 @@ class Collection(list[str]):
 class GroupScheduling(LoadScopeScheduling):
     """A worker that is done with its groups but for two tests gets another one: the longest that still waits.
 
-    As many workers as there are processors, and half of all at most, get groups that compute; the others get those that
-    wait for servers and clients. So neither all workers wait, nor do all compute. The first of those that compute gets
-    the shortest group instead, so that few short ones are left when the long ones end. A worker takes of the other kind
-    when its own is used up.
+    Some workers get groups that compute; the others get those that wait for servers and clients. So neither all workers
+    wait, nor do all compute. The first of those that compute gets the shortest group instead, so that few short ones
+    are left when the long ones end. A worker takes of the other kind when its own is used up, if it has looked for its
+    tests: those that wait have looked for nothing else in a run of everything (plugin.py), and end early.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -43,6 +45,27 @@ class GroupScheduling(LoadScopeScheduling):
         super().add_node_collection(node, collection)
         if node in self.registered_collections:
             self.registered_collections[node] = Collection(collection)
+
+    def schedule(self) -> None:
+        """The one that has found most comes first: pytest-xdist takes what it has found for all that there is."""
+        found = self.registered_collections
+        self.registered_collections = dict(sorted(found.items(), key=lambda each: len(each[1]), reverse=True))
+        super().schedule()
+
+    def _check_nodes_have_same_collection(self) -> bool:
+        """Those that have looked for what waits alone are compared with what the others have found of it."""
+        found = self.registered_collections
+        waiting = {node: [test for test in tests if not computes(group_of(test))] for node, tests in found.items()}
+        whole = {
+            node: tests
+            for node, tests in found.items()
+            if not self._is_for_waiting(node) or len(tests) > len(waiting[node])
+        }
+        alike = []
+        for self.registered_collections in (whole, waiting):
+            alike.append(super()._check_nodes_have_same_collection())
+        self.registered_collections = found
+        return all(alike)
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
         """Forget a test that is done, and its group with its last test. pytest-xdist notes it and, whenever a test is
@@ -55,16 +78,25 @@ class GroupScheduling(LoadScopeScheduling):
         self._reschedule(node)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        self.workqueue.move_to_end(self._next_of(node.gateway.id), last=False)
+        group = self._next_of(node)
+        if group is None:
+            node.shutdown()
+            return
+        self.workqueue.move_to_end(group, last=False)
         # To a worker that has died, which pytest-xdist has yet to hear of: remove_node takes the group back then.
         with suppress(OSError):
             super()._assign_work_unit(node)
 
-    def _next_of(self, worker: str) -> str:
-        computing = [f"gw{number}" for number in range(max(1, min(os.cpu_count() or 1, self.numnodes // 2)))]
-        of_its_kind = [group for group in self.workqueue if computes(group) == (worker in computing)]
-        chosen = min if worker == SHORT_FIRST and of_its_kind else max
-        return chosen(of_its_kind or self.workqueue, key=seconds_of)
+    def _next_of(self, node: WorkerController) -> str | None:
+        """The group that a worker gets next; None where it has found no test of what is left."""
+        found, waits = self.registered_collections[node], self._is_for_waiting(node)
+        left = [group for group, unit in self.workqueue.items() if next(iter(unit)) in found]
+        of_its_kind = [group for group in left if computes(group) != waits]
+        chosen = min if node.gateway.id == SHORT_FIRST and of_its_kind else max
+        return chosen(of_its_kind or left, key=seconds_of, default=None)
+
+    def _is_for_waiting(self, node: WorkerController) -> bool:
+        return is_for_waiting(node.gateway.id, self.numnodes)
 
     def _reschedule(self, node: WorkerController) -> None:
         """Give a worker more, if it has little: at least two tests, for it begins one only when it knows the next.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.groups import COMPUTING, FOLDERS, WAITING, computes, group_of, seconds_of
+from tests.workers.groups import COMPUTING, FOLDERS, WAITING, computes, group_of, is_for_waiting, seconds_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,3 +36,16 @@ def test_a_group_has_one_kind_and_one_without_a_line_computes_for_a_moment() -> 
     waiting, computing = next(iter(WAITING)), next(iter(COMPUTING))
     assert (computes(waiting), seconds_of(waiting)) == (False, WAITING[waiting])
     assert (computes(computing), seconds_of(computing)) == (True, COMPUTING[computing])
+
+
+@pytest.mark.parametrize(
+    ("processors", "workers", "computing"),
+    [(2, 6, ["gw0", "gw1"]), (4, 6, ["gw0", "gw1", "gw2"]), (None, 6, ["gw0"]), (2, 2, ["gw0"]), (2, 1, ["gw0"])],
+)
+def test_workers_for_what_computes_are_as_many_as_processors_and_half_at_most(
+    monkeypatch: pytest.MonkeyPatch, processors: int | None, workers: int, computing: list[str]
+) -> None:
+    """Those in the place of dead ones are behind all."""
+    monkeypatch.setattr("os.cpu_count", lambda: processors)
+    names = [f"gw{number}" for number in range(workers + 2)]
+    assert [name for name in names if not is_for_waiting(name, workers)] == computing

@@ -36,6 +36,14 @@ def pytest_configure(config):
 FAILS = "def test_fails():\n    assert 1 == 2\n"
 DIES = "import os\ndef test_before(): pass\ndef test_dies():\n    os._exit(3)\ndef test_behind(): pass\n"
 SLEEPS = "import pytest, time\n@pytest.mark.timeout(1)\ndef test_sleeps():\n    time.sleep(100)\n"
+COUNTS = """
+import os
+def pytest_collection_finish(session):
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        with open("found", "a") as found:
+            found.write(f"{os.environ['PYTEST_XDIST_WORKER']} {len(session.items)}\\n")
+"""
+EVERYTHING = SETTINGS + "testpaths = src tests\n"
 WARNS = "import warnings\ndef test_warns():\n    warnings.warn('old')\n"
 
 
@@ -46,13 +54,13 @@ class Finished:
     workers: dict[str, set[str]]  # of each file, those that ran something of it
 
 
-def run(folder: Path, files: dict[str, str], *options: str) -> Finished:
+def run(folder: Path, files: dict[str, str], *options: str, paths: tuple[str, ...] = (".",)) -> Finished:
     for name, text in {"pytest.ini": SETTINGS, **files}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "2", *options, "."],
+        [sys.executable, "-m", "pytest", "-n", "2", *options, *paths],
         cwd=folder,
         env={**environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -109,3 +117,38 @@ def test_the_one_worker_that_replaces_a_dead_one_goes_on_with_tests_that_stand_a
 
 def test_what_did_not_run_is_told_once_at_the_end(wrong: Finished) -> None:
     assert wrong.output.count("tests/spark did NOT run") == wrong.output.count("no Java") == 1
+
+
+def found_by(folder: Path) -> dict[str, int]:
+    """How many tests each worker has found."""
+    return {worker: int(count) for worker, count in map(str.split, (folder / "found").read_text().splitlines())}
+
+
+def run_everything(folder: Path, *options: str, paths: tuple[str, ...] = ()) -> Finished:
+    files = {**dict.fromkeys(GREEN, WRITES), "pytest.ini": EVERYTHING, "conftest.py": COUNTS}
+    return run(folder, files, "-p", "tests.workers.plugin", *options, paths=paths)
+
+
+def test_in_a_run_of_everything_a_worker_that_waits_looks_for_nothing_else(tmp_path: Path) -> None:
+    """tests/spark waits; the worker that computes has found all that there is, and each test runs once."""
+    finished = run_everything(tmp_path)
+    assert finished.status == 0 and "28 passed" in finished.output
+    assert found_by(tmp_path) == {"gw0": 28, "gw1": 12}
+    assert {worker for name in GREEN[:4] for worker in finished.workers[name]} == {"gw0"}
+
+
+@pytest.mark.parametrize(("options", "paths"), [((), ("src", "tests")), (("-n", "1"), ())])
+def test_control_workers_look_for_all_of_chosen_paths_and_one_alone_for_everything(
+    tmp_path: Path, options: tuple[str, ...], paths: tuple[str, ...]
+) -> None:
+    finished = run_everything(tmp_path, *options, paths=paths)
+    assert finished.status == 0 and "28 passed" in finished.output
+    assert set(found_by(tmp_path).values()) == {28}
+
+
+def test_the_worker_in_the_place_of_a_dead_one_looks_for_everything(tmp_path: Path) -> None:
+    """The only one that computes dies, and the one that waits has not looked for what is left."""
+    files = {"src/test_0.py": DIES, "src/test_1.py": WRITES, "tests/spark/test_0.py": WRITES, "conftest.py": COUNTS}
+    finished = run(tmp_path, {**files, "pytest.ini": EVERYTHING}, "-p", "tests.workers.plugin", paths=())
+    assert "1 failed, 10 passed" in finished.output
+    assert found_by(tmp_path) == {"gw0": 11, "gw1": 4, "gw2": 11}

@@ -11,6 +11,7 @@ from tests.workers.groups import COMPUTING, WAITING
 from tests.workers.scheduling import GroupScheduling
 
 TESTS = [f"src/test_{file}.py::test_{number}" for file in range(8) for number in range(4)]
+REPORTS: list[str] = []  # why collections differ
 
 
 class Worker:
@@ -28,16 +29,18 @@ class Worker:
         self.shutting_down = True
 
 
-def scheduled(*workers: Worker) -> GroupScheduling:
-    """Workers that all have found TESTS, and their first groups."""
+def scheduled(*workers: Worker, found: dict[Worker, list[str]] | None = None) -> GroupScheduling:
+    """Workers that all have found TESTS, or what stands in found, and their first groups."""
     config = SimpleNamespace(
-        getvalue=lambda name: ["popen"] * len(workers), option=SimpleNamespace(loadscopereorder=True)
+        getvalue=lambda name: ["popen"] * len(workers),
+        option=SimpleNamespace(loadscopereorder=True, maxfail=0),
+        hook=SimpleNamespace(pytest_collectreport=lambda report: REPORTS.append(str(report.longrepr))),
     )
     scheduling = GroupScheduling(config, Producer("scheduling", enabled=False))
     for worker in workers:
         scheduling.add_node(worker)
     for worker in workers:
-        scheduling.add_node_collection(worker, TESTS)
+        scheduling.add_node_collection(worker, (found or {}).get(worker, TESTS))
     scheduling.schedule()
     return scheduling
 
@@ -120,3 +123,49 @@ def test_a_worker_in_the_place_of_a_dead_one_takes_files_that_wait(monkeypatch: 
     first, other = Worker("gw0"), Worker("gw2")
     scheduled(first, other)
     assert (files_of(first), files_of(other)) == ([0], [1])
+
+
+WAITS = [test for test in TESTS if test.startswith(("src/test_5", "src/test_6"))]
+
+
+@pytest.fixture
+def two_files_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WAITING, "src/test_5.py", 9)
+    monkeypatch.setitem(WAITING, "src/test_6.py", 8)
+    REPORTS.clear()
+
+
+@pytest.mark.usefixtures("two_processors", "two_files_wait")
+def test_a_worker_that_has_looked_for_what_waits_alone_gets_that_and_ends() -> None:
+    """It has found it first, and the other one goes on."""
+    waits, computing = Worker("gw1"), Worker("gw0")
+    scheduling = scheduled(waits, computing, found={waits: WAITS})
+    assert [WAITS[place] for place in waits.given] == WAITS[:4] and files_of(computing) == [0]
+    while not waits.shutting_down:
+        scheduling.mark_test_complete(waits, waits.given[len(WAITS) - left_of(scheduling, waits)])
+    while not computing.shutting_down:
+        do_all(scheduling, computing)
+    assert [WAITS[place] for place in waits.given] == WAITS and not REPORTS
+    assert files_of(computing) == [0, 1, 2, 3, 4, 7]
+
+
+def left_of(scheduling: GroupScheduling, waits: Worker) -> int:
+    """How many of WAITS it has not done."""
+    ahead = sum(test in unit for unit in scheduling.workqueue.values() for test in WAITS)
+    return ahead + sum(map(len, scheduling.assigned_work[waits].values()))
+
+
+@pytest.mark.usefixtures("two_processors", "two_files_wait")
+@pytest.mark.parametrize(
+    ("number", "whole", "missing"),
+    [(1, TESTS, TESTS[0]), (2, TESTS, TESTS[0]), (2, TESTS, WAITS[0]), (2, WAITS, WAITS[0]), (3, WAITS, WAITS[-1])],
+)
+def test_workers_that_have_found_different_tests_get_none(number: int, whole: list[str], missing: str) -> None:
+    """Of those that look for everything, gw0 and gw1 and in a run of chosen paths all, as of those that look for what
+    waits."""
+    workers = [Worker(f"gw{number}") for number in range(4)]
+    found = {worker: TESTS if worker in workers[:2] else whole for worker in workers}
+    found[workers[number]] = [test for test in whole if test != missing]
+    scheduled(*workers, found=found)
+    assert not any(worker.given for worker in workers)
+    assert REPORTS and missing in REPORTS[0]
