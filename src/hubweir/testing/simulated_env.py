@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import itertools
 from collections import deque
 from collections.abc import Callable
 from random import Random
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 from hubweir.env import Ahead, Lane, Result
 from hubweir.testing.memory_files import MemoryFiles
 from hubweir.testing.stepped_call import Outcome, SteppedCall
+from hubweir.testing.ticks import Ticking, Ticks
 
 T = TypeVar("T")
 START_MS = 1_700_000_000_000
@@ -64,7 +66,8 @@ class SimulatedEnv:
         self._slept_ms = 0
         self._soon: deque[Callable[[], None]] = deque()
         self._later: list[tuple[int, int, _Timer]] = []
-        self._count = 0
+        self._numbers = itertools.count(1)  # in the order in which things are put in line
+        self._ticks = Ticks(self._numbers)
         self._alive = True
         self._interleaved = interleaved
         self._stopped: list[SteppedCall[Any]] = []  # calls that have begun and not ended
@@ -159,12 +162,13 @@ class SimulatedEnv:
             if self._soon:
                 self._soon.popleft()()
                 continue
+            if self._ticks.line and self._play_tick(until_ms):
+                continue
             if not self._later or (until_ms is not None and self._later[0][0] > until_ms):
                 break
             at, number, timer = heapq.heappop(self._later)
             if timer.callback is not None:
-                self._now_ms = max(self._now_ms, at)
-                self.trace.update(f"{at} {number} {timer.name}\n".encode())
+                self._pass_to(at, number, timer.name)
                 timer.callback()
         if until_ms is not None and self._alive:
             self._now_ms = max(self._now_ms, until_ms)
@@ -179,7 +183,16 @@ class SimulatedEnv:
 
     def next_ms(self) -> int | None:
         """When something happens next, by the monotonic clock; None: nothing does any more."""
-        return self._now_ms if self._soon else self._later[0][0] if self._later else None
+        if self._soon:
+            return self._now_ms
+        if self._ticks.line:
+            return min(line[0][0] for line in (self._later, self._ticks.line) if line)
+        return self._later[0][0] if self._later else None
+
+    def keep_ticking(self, ticking: Ticking) -> None:
+        """Have something look now, and again every tick_ms (ticks.py)."""
+        if ticking.tick() and self._alive:
+            self._ticks.put(self._now_ms, ticking)
 
     def jump(self, by_ms: int) -> None:
         """Move the wall clock; the monotonic ones do not notice."""
@@ -211,6 +224,7 @@ class SimulatedEnv:
         self._alive = False
         self._soon.clear()
         self._later.clear()
+        self._ticks.line.clear()
         self._stalled.clear()
         if power_cut:
             self._files.power_cut()
@@ -230,6 +244,23 @@ class SimulatedEnv:
 
     def _at(self, delay_ms: int, callback: Callable[[], None], name: str) -> _Timer:
         timer = _Timer(callback if self._alive else None, name)
-        self._count += 1
-        heapq.heappush(self._later, (self._now_ms + delay_ms, self._count, timer))
+        heapq.heappush(self._later, (self._now_ms + delay_ms, next(self._numbers), timer))
         return timer
+
+    def _play_tick(self, until_ms: int | None) -> bool:
+        """Play the next tick if it is due before the next timer; whether it was."""
+        timer = self._later[0] if self._later else None
+        ends_ms = ([timer[0]] if timer else []) + ([until_ms + 1] if until_ms is not None else [])
+        at = self._ticks.next_ms(self._now_ms, min(ends_ms, default=None))
+        if at is None or (until_ms is not None and at > until_ms):
+            return False
+        number = self._ticks.line[0][1]
+        if timer is not None and timer[:2] < (at, number):
+            return False
+        self._pass_to(at, number, "tick")
+        self._ticks.play()
+        return True
+
+    def _pass_to(self, at: int, number: int, name: str) -> None:
+        self._now_ms = max(self._now_ms, at)
+        self.trace.update(f"{at} {number} {name}\n".encode())

@@ -142,9 +142,9 @@ class HabitualPeer(Peer):
 
     # Its own clock: the engine's client would write heartbeats of its own
 
-    def _tick(self) -> None:
+    def tick(self) -> bool:
         if self.is_cut:
-            return
+            return False
         now_ms = self.env.monotonic_ms()
         self._take_news()
         if not self.is_frozen and self.endpoint.is_open:
@@ -159,7 +159,11 @@ class HabitualPeer(Peer):
         if due_ms is not None and due_ms <= now_ms:
             self._server_events(self.server.on_time(now_ms))
         self._flush()
-        self.env.call_later(self.tick_ms, self._tick)
+        return True
+
+    def idle_until_ms(self) -> int | None:
+        """Never: each tick looks at all its habits."""
+        return self.env.monotonic_ms()
 
     def _flush(self) -> None:
         if self.server.unsent_bytes:

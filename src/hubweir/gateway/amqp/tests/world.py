@@ -229,7 +229,7 @@ class Peer:
         self._session: Any = None
         self._names = 0
         self.host.on_connected(self)  # type: ignore[arg-type]  # stands in for the driver
-        self._tick()
+        self.env.keep_ticking(self)
 
     # What the host asks of its driver
 
@@ -255,10 +255,10 @@ class Peer:
         self.host.on_turn_end()
         self.host.on_closed()
 
-    def _tick(self) -> None:
+    def tick(self) -> bool:
         """Client bytes go over, and deadlines of both ends pass."""
         if self.is_cut:
-            return
+            return False
         self._carry_to_server()
         now_ms = self.env.monotonic_ms()
         for endpoint, take in ((self.server, self._server_events), (self.endpoint, self.side.take)):
@@ -266,7 +266,19 @@ class Peer:
             if due_ms is not None and due_ms <= now_ms:
                 take(endpoint.on_time(now_ms))
         self._flush()
-        self.env.call_later(self.tick_ms, self._tick)
+        return True
+
+    def idle_until_ms(self) -> int | None:
+        """The next deadline of both ends, unless bytes can go over."""
+        if self.is_cut:
+            return None
+        server, now_ms = self.server, self.env.monotonic_ms()
+        if self.endpoint.unsent_bytes or (self._kept and not self.reading_paused):
+            return now_ms
+        if (server.unsent_bytes or server.is_closed) and not self.transport_full:
+            return now_ms
+        dues_ms = (server.next_deadline_ms(), self.endpoint.next_deadline_ms())
+        return min((due_ms for due_ms in dues_ms if due_ms is not None), default=None)
 
     def _server_events(self, events: list[Any]) -> None:
         for event in events:
