@@ -62,7 +62,7 @@ class MessageRun(Sequence["ReceivedMessage"]):
     link: the link whose delivery ids settle them; None when they came in an answer, as peeked and deferred ones do.
     """
 
-    __slots__ = ("_columns", "_opened_count", "_tokens", "data", "link", "rows")
+    __slots__ = ("_columns", "_opened_count", "data", "link", "rows", "tokens")
 
     def __init__(
         self, data: bytes, rows: array[int], link: SettlingLink | None = None, tokens: Sequence[UUID | None] = ()
@@ -71,7 +71,7 @@ class MessageRun(Sequence["ReceivedMessage"]):
         self.data = data
         self.rows = rows
         self.link = link
-        self._tokens = tokens
+        self.tokens = tokens
         self._columns: array[int] | None = None
         self._opened_count = 0
 
@@ -101,7 +101,7 @@ class MessageRun(Sequence["ReceivedMessage"]):
     def part(self, first: int, last: int) -> MessageRun:
         """The messages from place first to last - 1, over the same bytes."""
         rows = self.rows[first * DELIVERY_WIDTH : last * DELIVERY_WIDTH]
-        return MessageRun(self.data, rows, self.link, self._tokens[first:last])
+        return MessageRun(self.data, rows, self.link, self.tokens[first:last])
 
     def __len__(self) -> int:
         return len(self.rows) // DELIVERY_WIDTH
@@ -175,10 +175,7 @@ class MessageRun(Sequence["ReceivedMessage"]):
 
     def token(self, place: int) -> UUID | None:
         """The lock's token, for a settlement that goes over another link; None of what is not locked."""
-        if self._tokens:
-            return self._tokens[place]
-        token = (self.open_message(place).delivery_annotations or {}).get(LOCK_TOKEN)
-        return token if isinstance(token, UUID) else None
+        return self.tokens[place] if self.tokens else _lock_token(self.open_message(place))
 
 
 EMPTY = MessageRun(b"", array("q"))
@@ -231,7 +228,7 @@ class ReceivedMessage:
 
     @property
     def lock_token(self) -> UUID | None:
-        return self.run.token(self.place)
+        return self.run.tokens[self.place] if self.run.tokens else _lock_token(self.message)
 
     @property
     def state(self) -> str:
@@ -292,6 +289,11 @@ class ReceivedMessage:
     def _text(self, name: str) -> str | None:
         value = self.properties.get(name)
         return value if isinstance(value, str) else None
+
+
+def _lock_token(message: Message) -> UUID | None:
+    token = (message.delivery_annotations or {}).get(LOCK_TOKEN)
+    return token if isinstance(token, UUID) else None
 
 
 def spans_of(delivery_ids: Iterable[int]) -> list[IdRange[None]]:

@@ -34,8 +34,9 @@ def text_of(message: ReceivedMessage) -> str:
 
 def token_of(message: ReceivedMessage) -> bytes:
     """Of its lock, which it must have."""
-    assert message.lock_token is not None
-    return message.lock_token.bytes
+    token = message.lock_token
+    assert token is not None
+    return token.bytes
 
 
 async def settle(receiver: QueueReceiver, outcome: SeenOutcome, messages: list[ReceivedMessage]) -> None:

@@ -3,7 +3,15 @@ from uuid import UUID
 
 import pytest
 
-from hubweir.amqp.messaging.message import DataBody, Header, Message, Properties, ValueBody, encode_message
+from hubweir.amqp.messaging.message import (
+    DataBody,
+    Header,
+    Message,
+    Properties,
+    ValueBody,
+    decode_message,
+    encode_message,
+)
 from hubweir.amqp.types.values import Int, Long, Symbol, Timestamp
 from hubweir.client import message_run
 from hubweir.client.message_run import EMPTY, MessageRun, spans_of
@@ -92,3 +100,16 @@ def test_tokens_of_an_answer_go_before_those_in_the_messages() -> None:
     run = MessageRun.of_messages([received(1), received(2)], [other, None])
     assert [message.lock_token for message in run] == [other, None]
     assert run.part(1, 2).token(0) is None
+
+
+def test_a_message_is_decoded_once_whatever_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[memoryview] = []
+
+    def decode(data: memoryview) -> Message:
+        decoded.append(data)
+        return decode_message(data)
+
+    monkeypatch.setattr(message_run, "decode_message", decode)
+    (message,) = MessageRun.of_messages([received(1)])
+    assert (message.lock_token, message.lock_token, message.message_id) == (TOKEN, TOKEN, "m")
+    assert len(decoded) == 1
