@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 AXE = Path(__file__).with_name("axe.min.js")
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 WAIT_MS = 30_000
+HEIGHT = 800  # of a window, in pixels
 # Of the four grades that axe gives.
 SERIOUS = ("serious", "critical")
 
@@ -43,12 +44,13 @@ def running_chromium(executable: str) -> Iterator[Browser]:
 class Person:
     """Somebody at a browser. offences: console errors, requests to another host, answers that are faults of ours."""
 
-    def __init__(self, browser: Browser, origin: str, **settings: Any) -> None:
+    def __init__(self, context: BrowserContext, origin: str) -> None:
+        """context: of a browser, with nobody else in it; a person who leaves it leaves no cookies."""
         self.origin = origin
         self.offences: list[str] = []
-        self.context: BrowserContext = browser.new_context(**settings)
-        self.context.set_default_timeout(WAIT_MS)
-        self.page: Page = self.context.new_page()
+        self.context = context
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(WAIT_MS)
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.offences.append(f"script: {error}"))
         self.page.on("request", self._request)
@@ -70,11 +72,20 @@ class Person:
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name, exact=True).first.click()
 
+    def see(self, scheme: str, width: int) -> None:
+        """Look at pages from now on, and at the one that is open, in a window so wide that is light or dark.
+
+        Nothing moves there: a colour that fades into another one would have a contrast of its own meanwhile.
+        """
+        self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        self.page.set_viewport_size({"width": width, "height": HEIGHT})
+
     def violations(self) -> list[str]:
         """What axe-core finds serious on the page that is open."""
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE.read_text())
         # It tells of one place where a rule is kept, and of all where it is broken.
-        how = "{resultTypes: ['violations']}"
-        found: dict[str, Any] = self.page.evaluate(f"{AXE.read_text()}; axe.run({how})")
+        found: dict[str, Any] = self.page.evaluate("axe.run({resultTypes: ['violations']})")
         return [
             f"{self.page.url}: {each['id']}: {each['help']}: {each['nodes'][0]['html'][:160]}"
             for each in found["violations"]
@@ -86,8 +97,9 @@ class Person:
         width: int = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         return width
 
-    def close(self) -> None:
-        self.context.close()
+    def leave(self) -> None:
+        self.page.close()
+        self.context.clear_cookies()
 
     def _console(self, message: ConsoleMessage) -> None:
         # That an answer was refused is no fault of the page: _response says which must not be.

@@ -57,11 +57,11 @@ def draw(folder: Path, executable: str) -> None:
     """Make all of them in a folder."""
     with running_namespace(stores=2) as namespace, running_chromium(executable) as browser:
         work(namespace)
-        person = Person(browser, f"http://{namespace.host}:{namespace.port}")
+        person = Person(browser.new_context(), f"http://{namespace.host}:{namespace.port}")
         person.sign_in(KEY)
         for picture in PICTURES:
             take(person, picture, folder / picture.name)
-        person.close()
+        person.leave()
         assert person.offences == [], person.offences
 
 

@@ -38,8 +38,8 @@ class ChromiumVisitor(Flow):
         from tests.portal.chromium import Person, running_chromium
 
         browser = stack.enter_context(running_chromium(self._executable))
-        self._person: Person = Person(browser, self._origin)
-        stack.callback(self._person.close)
+        self._person: Person = Person(browser.new_context(), self._origin)
+        stack.callback(self._person.leave)
         stack.callback(lambda: self._trouble.extend(self._person.offences[:5]))
         self._person.sign_in(DEVELOPMENT_KEY, ROOT_RULE)
 
