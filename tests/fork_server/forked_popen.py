@@ -53,7 +53,8 @@ RESOURCES = 16  # so many the system has limits of
 class Order:
     """A program that is to be forked."""
 
-    program: str  # a module, or the path of a file
+    program: str  # a module, or the path of a file, or the text after -c
+    is_text: bool
     arguments: list[str]
     environment: dict[str, str]
     folder: str
@@ -63,8 +64,11 @@ class Order:
     limits: list[tuple[int, int]]  # of resources, by their numbers
 
     @classmethod
-    def of(cls, call: Mapping[str, Any]) -> Order | None:
-        """The order that a call of `_execute_child` is, by the names of its arguments; None: it asks for none."""
+    def of(cls, call: Mapping[str, Any], *, texts: bool = False) -> Order | None:
+        """The order that a call of `_execute_child` is, by the names of its arguments; None: it asks for none.
+
+        texts: whether `python -c` is one, too.
+        """
         command = call["args"]
         if isinstance(command, str | bytes | os.PathLike) or any(call[name] != USUAL[name] for name in USUAL):
             return None
@@ -73,11 +77,14 @@ class Order:
                 pass
             case [sys.executable, program, *arguments] if program.startswith(f"{ROOT / 'tests'}{os.sep}"):
                 pass
+            case [sys.executable, "-c", program, *arguments] if texts:
+                pass
             case _:
                 return None
         environment = os.environ if call["env"] is None else call["env"]
         return cls(
             program,
+            command[1] == "-c",
             arguments,
             environment={os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()},
             folder=os.path.join(os.getcwd(), os.fsdecode(call["cwd"] or "")),
@@ -119,8 +126,14 @@ def _elsewhere(path: str) -> str:
 class ForkServer:
     """The door to the server of this process."""
 
-    def __init__(self, connect: Callable[[], socket.socket], environment: Mapping[str, str]) -> None:
-        """connect: called for the door when the first order comes. environment: what the server is started with."""
+    def __init__(
+        self, connect: Callable[[], socket.socket], environment: Mapping[str, str], *, texts: bool = False
+    ) -> None:
+        """connect: called for the door when the first order comes. environment: what the server is started with.
+
+        texts: whether it forks for `python -c`, too. Most tests of such a program look at what it imports.
+        """
+        self.texts = texts
         self._door = cache(connect)
         self._fixed = fixed_at_the_start(environment)
         self._connecting = threading.Lock()
@@ -153,7 +166,7 @@ class ForkedPopen(subprocess.Popen):
 
     def _execute_child(self, *given: Any) -> None:
         call = inspect.signature(super()._execute_child).bind(*given).arguments
-        order = Order.of(call)
+        order = Order.of(call, texts=self.server.texts)
         ends = (call["p2cread"], call["c2pwrite"], call["errwrite"])
         streams = [number if end == INHERITED else end for number, end in enumerate(ends)]
         pid = None if order is None else self.server.fork(order, streams)

@@ -16,6 +16,8 @@ import pytest
 
 from tests.fork_server.forked_popen import ROOT, ForkedPopen, ForkServer
 
+SERVER = ("-m", "tests.fork_server.server")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def fork_server(request: pytest.FixtureRequest) -> Iterator[None]:
@@ -34,7 +36,7 @@ def fork_server(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @contextmanager
 def started_server(
-    environment: Mapping[str, str], program: Sequence[str] = ("-m", "tests.fork_server.server")
+    environment: Mapping[str, str], program: Sequence[str] = SERVER
 ) -> Iterator[tuple[socket.socket, int]]:
     """The door to a server, and its process id; it is gone at the end."""
     door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

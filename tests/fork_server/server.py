@@ -1,5 +1,7 @@
 """A process that has imported hubweir, and forks itself for its parent: `python -m tests.fork_server.server DOOR`.
 
+Modules that are named before the door are imported as well.
+
 Imports are nine tenths of what a start of hubweir costs the processor, and a run of the tests starts a thousand
 processes of it. A forked one has them, and then does what `python -m hubweir …` does. Nothing but imports has happened
 in the process that is forked: it has one thread, holds no lock and has no file open, so that rule R14 is kept.
@@ -28,6 +30,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from types import ModuleType
 
 from tests.fork_server.forked_popen import PROGRAMS, SIGNALS, ForkedPopen, ForkServer, Order
 
@@ -47,9 +50,9 @@ CLONE_NUMBERS = {"x86_64": 56, "aarch64": 220}
 MOST_BYTES = 1 << 18
 
 
-def main(door: socket.socket) -> None:
-    """Import, then fork for each order. In a forked process this goes on as the program that was asked for."""
-    for name in IMPORTED:
+def main(door: socket.socket, imported: Sequence[str] = ()) -> None:
+    """Import, these modules as well, then fork for each order. A forked process goes on as the program asked for."""
+    for name in (*IMPORTED, *imported):
         importlib.import_module(name)
     for name in PROGRAMS:
         package, _, module = name.rpartition(".")
@@ -142,8 +145,12 @@ def become(order: Order, streams: Sequence[int]) -> None:
 
 def run(order: Order) -> None:
     """Run the program as `python` does; end as it ends."""
-    sys.argv = [order.program, *order.arguments]
-    if os.path.isabs(order.program):
+    sys.argv = ["-c" if order.is_text else order.program, *order.arguments]
+    if order.is_text:
+        sys.path[0] = ""
+        sys.modules["__main__"] = main_module = ModuleType("__main__")
+        exec(compile(order.program, "<string>", "exec", dont_inherit=True), vars(main_module))
+    elif os.path.isabs(order.program):
         sys.path[0] = os.path.dirname(order.program)
         runpy.run_path(order.program, run_name="__main__")
     else:
@@ -152,4 +159,5 @@ def run(order: Order) -> None:
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])))
+    _, *modules, number = sys.argv
+    main(socket.socket(fileno=int(number)), modules)

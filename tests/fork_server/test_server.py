@@ -23,7 +23,7 @@ from hubweir.testing.server_process import ServerProcess
 from tests.crash.several_processes import until
 from tests.fork_server import forked_popen
 from tests.fork_server.forked_popen import ROOT, ForkedPopen, ForkServer
-from tests.fork_server.plugin import started_server
+from tests.fork_server.plugin import SERVER, started_server
 from tests.fork_server.programs import (
     BUFFERED,
     HUBWEIR,
@@ -95,6 +95,23 @@ def test_a_forked_module_finds_itself_in_the_state_of_a_new_one(
     told_module: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert differences(monkeypatch, told_module, cwd=ROOT) == ["process", OBJECTS]
+
+
+def test_a_forked_text_finds_itself_in_the_state_of_a_new_one(
+    own_server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_server, "texts", True)
+    assert differences(monkeypatch, ("-c", Path(TELLS[0]).read_text())) == ["process", OBJECTS]
+
+
+def test_a_forked_text_is_compiled_as_it_stands_and_finds_the_modules_that_its_server_was_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "import sys\nannotated: print('fractions' in sys.modules) = 1\nsys.exit(7)"
+    with started_server(UNBUFFERED, (*SERVER, "fractions")) as (door, _):
+        monkeypatch.setattr(ForkedPopen, "server", ForkServer(lambda: door, UNBUFFERED, texts=True))
+        with started(program=("-c", text)) as process:
+            assert process.communicate() == ("True\n", "") and process.returncode == 7
 
 
 def test_a_program_forked_from_an_unusual_state_finds_itself_in_that_of_a_new_one(
