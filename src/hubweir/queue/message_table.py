@@ -366,7 +366,8 @@ class MessageTable:
     def delivered_often(self, most_deliveries: int) -> array[int]:
         """Mark those of the main sub-queue SETTLING that were delivered so often, deferred ones too; their counts."""
         # Every page is read as if it were the first: its counts need not be written down for it.
-        over, counts, room = array("q"), array("q", range(1, PAGE_ROWS + 1)), array("q", [0]) * PAGE_ROWS
+        longest = max((len(page.rows) // QUEUE_WIDTH for page in self.pages.values()), default=0)
+        over, counts, room = array("q"), array("q", range(1, longest + 1)), array("q", [0]) * longest
         for page in self.pages.values():
             last = len(page.rows) // QUEUE_WIDTH
             _, many, _, _ = unlock_messages(page.rows, 1, counts, 0, last, 0, 0, most_deliveries, room)
