@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import typing
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -136,7 +137,9 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
 }
 
 
+@cache
 def any_of(made: type[Message]) -> st.SearchStrategy[Any]:
+    """Made once for all examples of a class: to resolve its annotations takes longer than to draw one."""
     hints = typing.get_type_hints(made)
     return st.builds(made, **{name: VALUES[hints[name]] for name in made.__struct_fields__})
 
