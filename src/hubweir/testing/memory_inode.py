@@ -24,8 +24,7 @@ class Inode:
 
     def read(self, position: int, size: int) -> bytes:
         end = min(position + size, self.size)
-        found = bytes(self.data[position:end])
-        return found + bytes(max(0, end - position - len(found)))
+        return bytes(memoryview(self.data)[position:end]).ljust(end - position, b"\0")
 
     def write(self, position: int, data: bytes) -> None:
         end = position + len(data)
