@@ -87,19 +87,26 @@ class Azurite:
             time.sleep(0.1)
 
     def make_container(self, name: str) -> None:
-        """One signed request: obstore has no call for it. (Authorize with Shared Key)"""
+        self._request("PUT", name, 201)
+
+    def remove_container(self, name: str) -> None:
+        """With all its blobs. Azurite has no name wait that a removed container had."""
+        self._request("DELETE", name, 202)
+
+    def _request(self, method: str, container: str, expected: int) -> None:
+        """One signed request: obstore has no call for containers. (Authorize with Shared Key)"""
         date = datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
-        canonical = f"PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-version:2021-08-06\n"
-        canonical += f"/{ACCOUNT}/{ACCOUNT}/{name}\nrestype:container"
+        canonical = f"{method}\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-version:2021-08-06\n"
+        canonical += f"/{ACCOUNT}/{ACCOUNT}/{container}\nrestype:container"
         signature = b64encode(hmac.digest(b64decode(KEY), canonical.encode(), "sha256")).decode()
         headers = {
             "x-ms-date": date, "x-ms-version": "2021-08-06", "Content-Length": "0",
             "Authorization": f"SharedKey {ACCOUNT}:{signature}",
         }  # fmt: skip
         with closing(HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
-            connection.request("PUT", f"/{ACCOUNT}/{name}?restype=container", headers=headers)
+            connection.request(method, f"/{ACCOUNT}/{container}?restype=container", headers=headers)
             answer = connection.getresponse()
-            assert answer.status == 201, answer.read()
+            assert answer.status == expected, answer.read()
 
     def stop(self) -> None:
         if self._process is not None:

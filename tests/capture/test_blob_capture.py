@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -34,11 +33,18 @@ TO_BLOBS = CaptureDescription(
 )  # fmt: skip
 
 
-@pytest.fixture
-def account(tmp_path: Path) -> Iterator[Azurite]:
-    with azurite(tmp_path / "azurite") as made:
-        made.make_container(CONTAINER)
+@pytest.fixture(scope="module")
+def one_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    with azurite(tmp_path_factory.mktemp("azurite") / "data") as made:
         yield made
+
+
+@pytest.fixture
+def account(one_account: Azurite) -> Iterator[Azurite]:
+    """With one empty container. It may be the account of all tests, as each one's container goes with its blobs."""
+    one_account.make_container(CONTAINER)
+    yield one_account
+    one_account.remove_container(CONTAINER)
 
 
 def store_of(account: Azurite) -> AzureStore:
