@@ -175,7 +175,7 @@ class MessageRun(Sequence["ReceivedMessage"]):
 
     def token(self, place: int) -> UUID | None:
         """The lock's token, for a settlement that goes over another link; None of what is not locked."""
-        return self.tokens[place] if self.tokens else _lock_token(self.open_message(place))
+        return self[place].lock_token
 
 
 EMPTY = MessageRun(b"", array("q"))
@@ -228,7 +228,10 @@ class ReceivedMessage:
 
     @property
     def lock_token(self) -> UUID | None:
-        return self.run.tokens[self.place] if self.run.tokens else _lock_token(self.message)
+        if self.run.tokens:
+            return self.run.tokens[self.place]
+        token = (self.message.delivery_annotations or {}).get(LOCK_TOKEN)
+        return token if isinstance(token, UUID) else None
 
     @property
     def state(self) -> str:
@@ -289,11 +292,6 @@ class ReceivedMessage:
     def _text(self, name: str) -> str | None:
         value = self.properties.get(name)
         return value if isinstance(value, str) else None
-
-
-def _lock_token(message: Message) -> UUID | None:
-    token = (message.delivery_annotations or {}).get(LOCK_TOKEN)
-    return token if isinstance(token, UUID) else None
 
 
 def spans_of(delivery_ids: Iterable[int]) -> list[IdRange[None]]:

@@ -20,12 +20,12 @@ from hubweir.errors import DecodeError
 TOKEN = UUID(int=77)
 
 
-def received(number: int, body: object = b"body", **annotations: object) -> bytes:
+def received(number: int, body: object = b"body", token: object = TOKEN, **annotations: object) -> bytes:
     """A message as a service delivers it."""
     return encode_message(
         Message(
             header=Header(delivery_count=2, ttl=9),
-            delivery_annotations={Symbol("x-opt-lock-token"): TOKEN},
+            delivery_annotations={Symbol("x-opt-lock-token"): token},
             message_annotations={
                 Symbol("x-opt-sequence-number"): Long(number),
                 Symbol("x-opt-enqueued-time"): Timestamp(1_000 + number),
@@ -100,6 +100,11 @@ def test_tokens_of_an_answer_go_before_those_in_the_messages() -> None:
     run = MessageRun.of_messages([received(1), received(2)], [other, None])
     assert [message.lock_token for message in run] == [other, None]
     assert run.part(1, 2).token(0) is None
+
+
+def test_a_token_that_is_no_uuid_is_none() -> None:
+    run = MessageRun.of_messages([received(1, token="77")])
+    assert (run[0].lock_token, run.token(0)) == (None, None)
 
 
 def test_a_message_is_decoded_once_whatever_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
