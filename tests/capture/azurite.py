@@ -90,7 +90,7 @@ class Azurite:
         self._request("PUT", name, 201)
 
     def remove_container(self, name: str) -> None:
-        """With all its blobs. Azurite has no name wait that a removed container had."""
+        """With all its blobs. Azurite lets its name be used again at once."""
         self._request("DELETE", name, 202)
 
     def _request(self, method: str, container: str, expected: int) -> None:

@@ -1,3 +1,5 @@
+"""Ticks that do nothing are left out, and everything else happens when it would happen without that."""
+
 from __future__ import annotations
 
 from random import Random
