@@ -40,7 +40,7 @@ from tests.simulation.planted_defects import (
 
 # Found by these seeds once, and mended.
 PAST_SEEDS = {
-    False: [224, 1179, 10313, 4111009657, 7001857, 3265510301, 3558635121, 909338078, 1747199809],
+    False: [224, 1179, 10313, 4111009657, 7001857, 3265510301, 3558635121, 909338078, 1747199809, 2936579556],
     True: [314, 2670023578],
 }
 SEEDS = {False: 16_000, True: 4_000}
@@ -126,6 +126,10 @@ def give_a_session_before_its_last_holder_is_decided(patch: pytest.MonkeyPatch) 
     patch.setattr(FragmentCore, "is_decided", lambda self, number: True)
 
 
+def tell_states_that_nobody_knows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SessionHolds, "_is_undecided", lambda self, session: False)
+
+
 def go_on_behind_what_was_given_back(patch: pytest.MonkeyPatch) -> None:
     def deaf(self: MessageSessions, messages: Any, counts: Any) -> None:
         pass
@@ -172,6 +176,7 @@ DEFECTS = [
     let_refused_settlements_lose_their_lock,
     forget_where_messages_moved,
     give_a_session_before_its_last_holder_is_decided,
+    tell_states_that_nobody_knows,
     give_a_held_session,
     go_on_behind_what_was_given_back,
     pass_what_is_being_given_back,
@@ -186,7 +191,8 @@ DEFECTS = [
 
 def _finds(is_topic: bool) -> None:
     kinds = (Violation, CorruptStore, AssertionError, LookupError)
-    first_found(lambda seed: FragmentWorld(seed, is_topic=is_topic).run(), range(CONTROL_SEEDS), *kinds)
+    seeds = [*PAST_SEEDS[is_topic], *range(CONTROL_SEEDS)]  # a defect that hardly any history meets has its seed there
+    first_found(lambda seed: FragmentWorld(seed, is_topic=is_topic).run(), seeds, *kinds)
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)

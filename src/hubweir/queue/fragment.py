@@ -620,14 +620,18 @@ class Fragment:
         return self._holds.renew(session_id, times)
 
     def session_state(self, session_id: str) -> bytes | None:
-        """As it was set. Raises ServiceError SESSION_LOCK_LOST when nobody holds the session."""
+        """As it was set.
+
+        Raises ServiceError SESSION_LOCK_LOST when nobody holds the session, and STORE_OFFLINE while it is
+        undecided: it was set, that ended unknown, and nothing that was logged since is visible.
+        """
         return self._holds.state_of(session_id)
 
     def set_session_state(self, session_id: str, state: bytes | None, times: Times, on_done: OnDone[None]) -> None:
         """Keep a session's state, None: none. on_done when that is durable.
 
-        Raises as session_state, and RESOURCE_LIMIT for one that is larger than before, over the quota of the entity's
-        size.
+        Raises ServiceError SESSION_LOCK_LOST when nobody holds the session, and RESOURCE_LIMIT for a state that is
+        larger than before, over the quota of the entity's size.
         """
         self._holds.set_state(session_id, state, times, on_done)
 

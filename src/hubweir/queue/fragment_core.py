@@ -2,6 +2,11 @@
 
 Operations of one turn are gathered and appended as one run. What is on its way is marked in the rows, so that nobody
 settles or locks it again; it changes the state when it is visible, and a refused append takes the marks away.
+
+A run that ended unknown may be there after a crash, until something behind it is visible. A message bears that: who
+sent or settled it was told that nobody knows. A session's state does not: a receiver that was told the old one would
+be followed by one that is told the new one, though nobody set it in between. Such states are *undecided*: the core
+appends an operation that says nothing, as soon as the log takes one, and that decides them when it is visible.
 Long because what is gathered, on its way and refused is one list in three states.
 """
 
@@ -26,7 +31,17 @@ from hubweir.queue.fragment_state import FragmentState
 from hubweir.queue.fragment_values import Times
 from hubweir.queue.lock_table import LockTable
 from hubweir.queue.message_reads import MessageReads
-from hubweir.queue.operation import DEAD_LETTERED, LOCKED, MODIFIED, RANGES_LIMIT, RELEASED, Operation, encode_operation
+from hubweir.queue.operation import (
+    DEAD_LETTERED,
+    LOCKED,
+    MODIFIED,
+    RANGES_LIMIT,
+    RELEASED,
+    SESSION_STATE,
+    SETTLED,
+    Operation,
+    encode_operation,
+)
 from hubweir.queue.sub_queue import SubQueue
 
 # Told that an operation is visible, or why not.
@@ -35,6 +50,8 @@ OnLogged = Callable[[Refused | None], None]
 RETRY_MS = 1_000
 # Operations that change nothing but counts of deliveries: what they say holds in memory already.
 _COUNTS = (LOCKED, RELEASED)
+# It settles no message. For where something has to be visible behind a run that ended unknown.
+_NOTHING = Operation(SETTLED)
 
 
 class FragmentCore:
@@ -78,6 +95,7 @@ class FragmentCore:
         self._under_way: dict[int, list[Operation]] = {}  # appended, not visible yet, by the number of the run
         # Counts of deliveries that the log refused, and has not got yet; by the number of their run, too.
         self._again: dict[int, list[Operation]] = {}
+        self.undecided_states: set[bytes] = set()  # ids of their sessions; see the module's text
         self.bytes_under_way = 0
         self._times_under_way: deque[int] = deque()  # enqueued times of runs, in the order of their appends
         self.other_bytes: Callable[[], int] | None = None
@@ -135,6 +153,8 @@ class FragmentCore:
             # without a count has none to take.
             self._gathered[:0] = [each for number in sorted(self._again) for each in self._again[number]]
             self._again = {}
+        if self.undecided_states and is_due and not self._gathered:
+            self._gathered.append(_NOTHING)
         operations, dones = self._gathered, self._gathered_dones
         if not operations:
             return
@@ -186,6 +206,9 @@ class FragmentCore:
             if isinstance(outcome, Refused):
                 self.retry_ms = times.monotonic_ms + RETRY_MS
                 self.wake()
+            elif self.undecided_states:
+                self.undecided_states.clear()  # the log dropped what ended unknown before it took this (Log.append)
+                self.wake()
             on_done(outcome)
 
         try:
@@ -205,6 +228,8 @@ class FragmentCore:
         elif refused.known:
             # These count already. Where it is not known, they might count twice.
             self._keep_counts(number, operations)
+        else:
+            self.undecided_states.update(each.session_id for each in operations if each.code == SESSION_STATE)
         if self._again or number <= self._awaited_run:
             self.wake()
         call_all(partial(done, refused) for done in dones)
@@ -275,7 +300,7 @@ class FragmentCore:
     @property
     def has_to_retry(self) -> bool:
         """Whether something that the log refused can be tried again at retry_ms; what is under way comes first."""
-        return bool(self.over or (self._again and not self._under_way))
+        return bool(self.over or ((self._again or self.undecided_states) and not self._under_way))
 
     def ranged(self, code: int, counts: array[int], *, sub_queue: int = 0, properties: bytes = b"") -> list[Operation]:
         """An operation on these messages (0: none); more than one where one would be too long."""

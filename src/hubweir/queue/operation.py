@@ -1,7 +1,8 @@
 """Operations: what a fragment's log says besides its messages. One operation is one record of an operations batch.
 
 All integers are big-endian. A record begins with the code, 1 byte. *Ranges* are pairs to the end of the record: the
-count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no message stands twice.
+count of a first message, 8 bytes, and how many messages from it on, 4 bytes; no message stands twice. SETTLED without
+any says nothing.
 
 | code | name          | fields | what it says |
 |-----:|---------------|--------|--------------|

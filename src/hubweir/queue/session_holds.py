@@ -5,7 +5,8 @@ locked in it are locked as long as it is held; then they are active again, deliv
 
 When a hold ends, something that its holder did may be on its way to the log: settlements, a state of the session, a
 read. The session is *ending* until all of that is decided, and is given to nobody meanwhile. So the next holder sees
-what the last one left, and neither a message behind one that comes back, nor a state that changes under it.
+what the last one left, and neither a message behind one that comes back, nor a state that changes under it. A session
+whose state is undecided (fragment_core.py) is ending, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hubweir.errors import (
     NOT_ALLOWED,
     SESSION_CANNOT_BE_LOCKED,
     SESSION_LOCK_LOST,
+    STORE_OFFLINE,
     TIMED_OUT,
     ServiceError,
 )
@@ -101,8 +103,10 @@ class SessionHolds:
             )
             raise ServiceError(NOT_ALLOWED, text)
         self.expire(times)
-        if session_id is not None and core.state.sessions.get(session_id.encode()).holder is not None:
-            raise self._is_held(session_id)
+        if session_id is not None:
+            session = core.state.sessions.get(session_id.encode())
+            if session.holder is not None:
+                raise self._is_not_free(session)
         wait = SessionWait(session_id, mode, times.monotonic_ms + wait_ms, on_done, on_lost, on_given)
         self._waits.append(wait)
         self.serve(times)
@@ -138,10 +142,13 @@ class SessionHolds:
         if session.is_free:
             return session, None
         is_refused = is_over or session.holder is not None
-        return None, self._is_held(wait.session_id) if is_refused else None
+        return None, self._is_not_free(session) if is_refused else None
 
-    def _is_held(self, session_id: str) -> ServiceError:
-        text = f"another receiver holds session '{session_id}' of '{self._core.entity}'"
+    def _is_not_free(self, session: MessageSession) -> ServiceError:
+        name = f"session '{session.session_id.decode()}' of '{self._core.entity}'"
+        text = f"another receiver holds {name}"
+        if session.holder is None:
+            text = f"{name} is not free yet: what its last receiver did is still on its way to the messaging store"
         return ServiceError(SESSION_CANNOT_BE_LOCKED, text)
 
     def _free_decided(self) -> None:
@@ -150,7 +157,7 @@ class SessionHolds:
         sessions = self._core.state.sessions
         for each in ending:
             session = each.session
-            if each.receiver.is_reading or not self._core.is_decided(each.run):
+            if each.receiver.is_reading or not self._core.is_decided(each.run) or self._is_undecided(session):
                 self._ending.append(each)
                 continue
             session.is_ending = False
@@ -259,7 +266,18 @@ class SessionHolds:
 
     def state_of(self, session_id: str) -> bytes | None:
         """See Fragment.session_state."""
-        return self._held(session_id).state
+        session = self._held(session_id)
+        if self._is_undecided(session):
+            text = (
+                f"the state of session '{session_id}' of '{self._core.entity}' is not known until its messaging store "
+                "can write again: it was set, and that ended without an answer; try again, or set it"
+            )
+            raise ServiceError(STORE_OFFLINE, text)
+        return session.state
+
+    def _is_undecided(self, session: MessageSession) -> bool:
+        """Whether nobody knows its state."""
+        return session.session_id in self._core.undecided_states
 
     def set_state(self, session_id: str, state: bytes | None, times: Times, on_done: OnDone[None]) -> None:
         """See Fragment.set_session_state."""

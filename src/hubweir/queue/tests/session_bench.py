@@ -57,6 +57,15 @@ class SessionBench(QueueBench):
         self.run_for(1)
 
 
+def begin_to_accept(sessions: SessionBench, session_id: str | None, wait_ms: int = 60_000) -> list[Any]:
+    """Begin to accept; the receiver, or why there is none, comes into the list."""
+    answers: list[Any] = []
+    sessions.fragment.accept_session(
+        session_id, PEEK_LOCK, sessions.times(), wait_ms=wait_ms, on_done=answers.append, on_lost=sessions._lost
+    )
+    return answers
+
+
 def set_state(bench: SessionBench, session_id: str, state: bytes | None) -> None:
     answer = bench.answer(lambda on_done: bench.fragment.set_session_state(session_id, state, bench.times(), on_done))
     assert answer is None

@@ -12,7 +12,7 @@ from hubweir.queue.fragment import Effects, FragmentReceiver, ReceivedMessages
 from hubweir.queue.settle_outcome import SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import SubQueue
 from hubweir.queue.tests.conftest import DELETE, PEEK_LOCK, bodies, opened
-from hubweir.queue.tests.session_bench import SessionBench, set_state
+from hubweir.queue.tests.session_bench import SessionBench, begin_to_accept, set_state
 from hubweir.queue.transaction import TransactedSettlement, commit_parts
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.simulated_env import SimulatedEnv
@@ -29,15 +29,6 @@ def settle(sessions: SessionBench, token: bytes, outcome: SettleOutcome, **named
     """Begin to settle; its answer comes into the list."""
     answers: list[Any] = []
     sessions.fragment.settle(token, outcome, sessions.times(), answers.append, **named)
-    return answers
-
-
-def accept(sessions: SessionBench, session_id: str | None, wait_ms: int = 60_000) -> list[Any]:
-    """Begin to accept; the receiver comes into the list."""
-    answers: list[Any] = []
-    sessions.fragment.accept_session(
-        session_id, PEEK_LOCK, sessions.times(), wait_ms=wait_ms, on_done=answers.append, on_lost=sessions._lost
-    )
     return answers
 
 
@@ -62,7 +53,7 @@ def test_the_end_of_a_session_waits_for_its_counts_no_longer_than_a_round_takes(
     sessions.fragment.receive(holder, max_count=1, max_bytes=1 << 20, on_done=came)
     sessions.run_for(0 if is_within_the_answer else 2)
     sessions.fragment.close_receiver(holder)
-    answers = accept(sessions, "s")
+    answers = begin_to_accept(sessions, "s")
     sessions.run_for(2)
     assert isinstance(answers[0], FragmentReceiver)
     assert [each.deliveries for each in sessions.receive(answers[0])] == [1]
@@ -158,7 +149,7 @@ def test_the_next_holder_gets_what_a_refused_completion_left_in_its_order(
     for _ in range(turns):
         sessions.env.turn()
     sessions.fragment.close_receiver(receiver)
-    accepted = accept(sessions, session_id)
+    accepted = begin_to_accept(sessions, session_id)
     sessions.env.turn()
     assert not settled and not accepted
     sessions.run_for(3_000)
@@ -172,7 +163,7 @@ def test_the_next_holder_goes_on_behind_a_completion_that_was_on_its_way(session
     (first,) = sessions.receive(receiver, max_count=1)
     settled = settle(sessions, first.token, SettleOutcome.COMPLETE)
     sessions.fragment.close_receiver(receiver)
-    accepted = accept(sessions, "a")
+    accepted = begin_to_accept(sessions, "a")
     sessions.run_for(50)
     assert settled == [bytes((SETTLED,))]
     assert bodies(sessions.receive(accepted[0])) == ["2"]
@@ -182,7 +173,7 @@ def test_a_session_whose_time_is_over_waits_for_its_completions_too(sessions: Se
     sessions.send("1", "2", session="a")
     receiver = sessions.accept("a")
     (first,) = sessions.receive(receiver, max_count=1)
-    accepted = accept(sessions, None)
+    accepted = begin_to_accept(sessions, None)
     sessions.env.run_for(receiver.session.until_ms - sessions.env.monotonic_ms() - 1)  # type: ignore[union-attr]
     sessions.env.files.plan(Fault.SYNC_EIO)
     settled = settle(sessions, first.token, SettleOutcome.COMPLETE)
@@ -199,7 +190,7 @@ def test_the_state_of_a_session_changes_under_no_other_holder(sessions: SessionB
         sessions.env.files.plan(Fault.SYNC_EIO)
     sessions.fragment.set_session_state("a", b"after", sessions.times(), lambda answer: None)
     sessions.fragment.close_receiver(receiver)
-    accepted = accept(sessions, "a")
+    accepted = begin_to_accept(sessions, "a")
     sessions.env.turn()
     assert not accepted
     for _ in range(3_000):
@@ -214,7 +205,7 @@ def test_a_session_that_is_new_and_has_nothing_waits_for_its_first_state(session
     receiver = sessions.accept("a")
     sessions.fragment.set_session_state("a", b"first", sessions.times(), lambda answer: None)
     sessions.fragment.close_receiver(receiver)
-    accepted = accept(sessions, "a")
+    accepted = begin_to_accept(sessions, "a")
     sessions.env.turn()
     assert not accepted
     sessions.run_for(50)
@@ -232,7 +223,7 @@ def test_a_session_whose_last_message_is_completed_waits_for_its_state(sessions:
     for _ in range(100):
         if not settled:
             sessions.run_for(1)
-    accepted = accept(sessions, "a")
+    accepted = begin_to_accept(sessions, "a")
     assert settled and not accepted
     sessions.run_for(50)
     assert len(accepted) == 1 and sessions.fragment.session_state("a") == b"done"
@@ -242,7 +233,7 @@ def test_of_two_who_name_an_ending_session_the_first_gets_it(sessions: SessionBe
     receiver = sessions.accept("a")
     sessions.fragment.set_session_state("a", b"1", sessions.times(), lambda answer: None)
     sessions.fragment.close_receiver(receiver)
-    first, second = accept(sessions, "a"), accept(sessions, "a")
+    first, second = begin_to_accept(sessions, "a"), begin_to_accept(sessions, "a")
     sessions.run_for(50)
     assert isinstance(first[0], FragmentReceiver)
     assert isinstance(second[0], ServiceError) and second[0].condition is SESSION_CANNOT_BE_LOCKED
@@ -252,7 +243,7 @@ def test_who_names_an_ending_session_is_refused_when_his_time_is_over(sessions: 
     receiver = sessions.accept("a")
     sessions.fragment.set_session_state("a", b"1", sessions.times(), lambda answer: None)
     sessions.fragment.close_receiver(receiver)
-    accepted = accept(sessions, "a", wait_ms=0)
+    accepted = begin_to_accept(sessions, "a", wait_ms=0)
     assert accepted[0].condition is SESSION_CANNOT_BE_LOCKED
 
 
@@ -271,7 +262,7 @@ def test_messages_that_are_read_when_their_session_is_freed_go_to_the_next_holde
     sessions.env.turn()
     assert accepted[0].is_reading
     sessions.fragment.close_receiver(accepted[0])
-    following = accept(sessions, "a")
+    following = begin_to_accept(sessions, "a")
     assert not following
     sessions.run_for(200)
     assert isinstance(received[0], ReceivedMessages) and not received[0].rows
