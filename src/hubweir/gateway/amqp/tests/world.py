@@ -367,6 +367,10 @@ class Peer:
             if isinstance(event, Settled) and event.link is link
         ]
 
+    def received_count(self, link: Any) -> int:
+        """How many messages came on a link; none of them is decoded for it."""
+        return sum(entry.link_name == link.name for entry in self.side.deliveries())
+
     def received(self, link: Any) -> list[Message]:
         """The messages that came on a link."""
         return [decode_message(entry.payload) for entry in self.side.deliveries() if entry.link_name == link.name]
