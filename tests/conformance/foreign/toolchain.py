@@ -1,8 +1,8 @@
 """Toolchains of other languages, and what their programs need: fetched once, kept in .hubweir/foreign/, used offline.
 
-A cache belongs to the files that pin its content: when a lock file changes, the folder is made anew. What this machine
-cannot provide (no node, no network) is NotRun, which becomes a skipped test that says so; what should have worked, such
-as compiling our own program, fails.
+A cache belongs to the files that pin its content: when a lock file changes, the folder is made anew. What was compiled
+belongs to the sources as well, and to the compiler. What this machine cannot provide (no node, no network) is NotRun,
+which becomes a skipped test that says so; what should have worked, such as compiling our own program, fails.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CACHE = HERE.parents[2] / ".hubweir" / "foreign"
 FETCH_S = 600  # a registry over a slow line
 BUILD_S = 300  # Go compiles its standard library the first time
 TAIL = 2000  # characters of a tool's output that its error repeats
-INSTALLED = "installed"
+INSTALLED, BUILT = "installed", "built"
 # For minutes, Java's quick compiler does: what it makes is slower, and making it takes a third less processor time.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -74,9 +74,9 @@ def prepare(program: Program, tell: Callable[[str], None]) -> None:
 
 
 def _prepare(program: Program, tell: Callable[[str], None]) -> None:
-    wanted = _fingerprint(program)
+    wanted = _fingerprint(program, program.pins, repr(program.fetch))
     stamp = program.folder / INSTALLED
-    if not stamp.exists() or stamp.read_text() != wanted:
+    if not _says(stamp, wanted):
         tell(f"{program.name}: fetching what {', '.join(program.pins)} name(s), up to {FETCH_S} s")
         shutil.rmtree(program.folder, ignore_errors=True)
         _copy(program, program.pins)
@@ -88,14 +88,37 @@ def _prepare(program: Program, tell: Callable[[str], None]) -> None:
         stamp.write_text(wanted)
     _copy(program, program.sources)
     if program.build:
+        _build(program, tell)
+
+
+def _build(program: Program, tell: Callable[[str], None]) -> None:
+    """Compile, unless the same compiler has compiled the same files in this folder."""
+    made_by = (program.build, sorted(program.environment.items()), _identity(program.build[0]))
+    wanted = _fingerprint(program, (*program.pins, *program.sources), repr(made_by))
+    stamp = program.folder / BUILT
+    if not _says(stamp, wanted):
         tell(f"{program.name}: compiling")
+        stamp.unlink(missing_ok=True)  # a build that fails may leave files of its own beside older ones
         _call(program, program.build, BUILD_S)
+        stamp.write_text(wanted)
 
 
-def _fingerprint(program: Program) -> str:
-    digest = hashlib.sha256(repr(program.fetch).encode())
-    for pin in program.pins:
-        digest.update((HERE / program.name / pin).read_bytes())
+def _says(stamp: Path, wanted: str) -> bool:
+    return stamp.exists() and stamp.read_text() == wanted
+
+
+def _identity(tool: str) -> tuple[str, int]:
+    """What differs when another compiler is installed: where it really lies, and since when."""
+    path = Path(shutil.which(tool) or tool).resolve()
+    return str(path), path.stat().st_mtime_ns
+
+
+def _fingerprint(program: Program, files: Sequence[str], how: str) -> str:
+    """Of files in the folder of the program's name, and of how something is made of them."""
+    digest = hashlib.sha256(how.encode())
+    for name in files:
+        digest.update(f"\n{name}\n".encode())  # what moves from one file to the next differs, too
+        digest.update((HERE / program.name / name).read_bytes())
     return digest.hexdigest()
 
 
