@@ -80,11 +80,14 @@ def standard(serve: Serve) -> Iterator[Administered]:
 
 @pytest.fixture
 def client(standard: Administered) -> Iterator[ServiceBusAdministrationClient]:
-    """A client of a standard namespace that is empty before and after."""
+    """A client of a standard namespace that is empty before and after.
+
+    Queues, which may be hundreds, are deleted without it: a request of its own for each takes five times as long.
+    """
     with standard.client() as client:
         yield client
         for queue in list(client.list_queues()):
-            client.delete_queue(queue.name)
+            standard.namespace.delete_queue(queue.name)
         for topic in list(client.list_topics()):
             client.delete_topic(topic.name)
 
@@ -199,14 +202,14 @@ def test_rules_come_back_as_they_were_made(client: ServiceBusAdministrationClien
 
 
 @pytest.mark.sb(141)
-def test_lists_come_in_pages_in_order_of_names(client: ServiceBusAdministrationClient) -> None:
+def test_lists_come_in_pages_in_order_of_names(client: ServiceBusAdministrationClient, standard: Administered) -> None:
     assert list(client.list_queues()) == [] and list(client.list_topics()) == []
     client.create_queue("txt/.-_123")
     assert [queue.name for queue in client.list_queues()] == ["txt/.-_123"]
     assert client.get_queue("txt/.-_123").name == "txt/.-_123"
     names = [f"Queue-{number:03}" for number in range(249)]
     for name in reversed(names):
-        client.create_queue(name)
+        standard.namespace.create_queue(name)
     assert [queue.name for queue in client.list_queues()] == [*names, "txt/.-_123"]
     assert len(list(client.list_queues_runtime_properties())) == 250
 
