@@ -20,7 +20,7 @@ from hubweir.config.settings import DEVELOPMENT_KEY, ROOT_RULE
 from hubweir.testing.server_process import ServerProcess
 from tests.conformance.foreign.queue_checks import create_queues
 from tests.conformance.foreign.toolchain import HERE, NotRun, Program, prepare
-from tests.conformance.foreign.topic_checks import create_topics
+from tests.conformance.foreign.topic_checks import TOPIC_CHECKS, create_topics
 from tests.conformance.ways import server_process
 
 RUN_S = 240  # of one run of all checks; each of a program's own waits is far shorter
@@ -61,8 +61,9 @@ def run_program(
         return ProgramRun(not_run=str(error))
     with tempfile.TemporaryDirectory() as data, server_process(Path(data), brokers) as server:
         if program.uses == "queues":
-            create_queues(server, Path(data))
-            create_topics(server, Path(data))
+            create_queues(server, Path(data), checks)
+            if not checks or not TOPIC_CHECKS.keys().isdisjoint(checks):
+                create_topics(server, Path(data))
         else:
             for hub, count in {"events": 4, **{f"keys-{count}": count for count in KEY_HUBS}}.items():
                 create_hub(server, hub, count)
