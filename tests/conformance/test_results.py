@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import pytest
 
 from tests.conformance.results import PAGE
+from tests.conformance.runs_of_pytest import runs_of_pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-# The whole folder is asked for, and quick because most of it is not collected.
+# The whole folder is asked for, and quick because most of it is not collected: the page has results of two files, so
+# each of two workers brings some.
 FEW = [
     "tests/conformance",
-    *(f"--ignore-glob=*/{each}*" for each in ("test_[!p]", "test_p[!r]", "test_proton", "foreign/")),
+    *(f"--ignore-glob=*/{each}*" for each in ("test_[!hp]", "test_h[!e]", "test_p[!r]", "test_pr[!o]", "test_proton")),
+    "--ignore-glob=*/foreign/*",
 ]
 # No test writes the page of this checkout.
 ELSEWHERE = """
@@ -38,38 +37,49 @@ def pytest_collection_modifyitems(items):
 """
 
 
-def run(folder: Path, workers: int, plugin: str = "") -> str:
-    """What a run prints that writes the page into folder."""
-    (folder / "planted.py").write_text(ELSEWHERE + plugin)
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    options = ["-p", "planted", "-p", "no:cacheprovider", "-n", str(workers), "--write-table"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *FEW],
-        cwd=ROOT,
-        env={**environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "src")])},
-        capture_output=True,
-        text=True,
-        timeout=140,
-    )
-    return done.stdout + done.stderr
+# Of each run, how many workers it has, and a plugin of its own.
+RUNS = {"alone": (0, ""), "two workers": (2, ""), "a lost worker": (1, DIE), "a strange client": (0, STRANGE)}
+
+pytestmark = pytest.mark.timeout(300)  # all runs have one process, a minute on a busy machine
 
 
-@pytest.mark.timeout(300)  # two runs of pytest, 15 s each where nothing else runs
-def test_workers_write_the_page_that_one_process_writes(tmp_path: Path) -> None:
-    pages = []
-    for workers in (0, 2):
-        assert "compatibility.md is written" in run(tmp_path, workers)
-        pages.append((tmp_path / PAGE.name).read_text())
-        (tmp_path / PAGE.name).unlink()
-    assert pages[0] == pages[1]
-    assert pages[0].count("| holds | scripted |") == 2
+@dataclass(frozen=True)
+class Told:
+    """printed: by a run. page: what it wrote; None: nothing."""
+
+    printed: str
+    page: str | None = field(repr=False)
 
 
-def test_a_worker_that_is_lost_takes_results_with_it_so_no_page_is_written(tmp_path: Path) -> None:
-    assert "compatibility.md is NOT written: a worker was lost, and its results with it" in run(tmp_path, 1, DIE)
-    assert not (tmp_path / PAGE.name).exists()
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
+    """What each run tells: all are asked to write the page, each into a folder of its own."""
+    folders = {name: tmp_path_factory.mktemp("page") for name in RUNS}
+    runs = []
+    for number, (name, (workers, plugin)) in enumerate(RUNS.items()):
+        (folders[name] / f"planted_{number}.py").write_text(ELSEWHERE + plugin)
+        runs.append(["-p", f"planted_{number}", "-n", str(workers), "--write-table", *FEW])
+    printed = runs_of_pytest(runs, list(folders.values()))
+    pages = [folder / PAGE.name for folder in folders.values()]
+    return {
+        name: Told(text, page.read_text() if page.exists() else None)
+        for name, text, page in zip(RUNS, printed, pages, strict=True)
+    }
 
 
-def test_a_client_without_a_row_is_told_before_any_test_runs(tmp_path: Path) -> None:
-    said = run(tmp_path, 0, STRANGE)
+def test_workers_write_the_page_that_one_process_writes(told: dict[str, Told]) -> None:
+    alone, workers = told["alone"], told["two workers"]
+    assert "compatibility.md is written" in alone.printed and "compatibility.md is written" in workers.printed
+    assert alone.page is not None and alone.page == workers.page
+    assert alone.page.count("| holds | scripted |") == 3
+
+
+def test_a_worker_that_is_lost_takes_results_with_it_so_no_page_is_written(told: dict[str, Told]) -> None:
+    lost = told["a lost worker"]
+    assert "compatibility.md is NOT written: a worker was lost, and its results with it" in lost.printed
+    assert lost.page is None
+
+
+def test_a_client_without_a_row_is_told_before_any_test_runs(told: dict[str, Told]) -> None:
+    said = told["a strange client"].printed
     assert "no row for somebody" in said and "passed" not in said

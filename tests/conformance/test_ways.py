@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.conformance.runs_of_pytest import runs_of_pytest
+
 SHARED = "test_azure_readers.py::test_a_reader_that_did_not_ask_has_nothing_tracked"
 OFTEN = "test_raw_readers.py::test_the_sixth_reader_is_refused_until_one_leaves"
 LOOKS_INSIDE = "test_raw_transactions.py::test_two_minutes_behind_its_first_operation_a_transaction_is_rolled_back"
@@ -37,18 +34,18 @@ RUNS: dict[tuple[str, ...], dict[str, set[str]]] = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def said() -> dict[tuple[str, ...], str]:
+    """What each run prints. A run that collects changes nothing, so one process may do all."""
+    paths = [f"tests/conformance/{each}" for each in TESTS]
+    printed = runs_of_pytest([["--collect-only", "-q", *options, *paths] for options in RUNS])
+    return dict(zip(RUNS, printed, strict=True))
+
+
 @pytest.mark.parametrize("options", RUNS, ids=lambda options: " ".join(options) or "every run")
-def test_a_run_collects_each_test_in_its_ways(options: tuple[str, ...]) -> None:
-    said = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *options]
-        + [f"tests/conformance/{each}" for each in TESTS],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    ).stdout
+def test_a_run_collects_each_test_in_its_ways(said: dict[tuple[str, ...], str], options: tuple[str, ...]) -> None:
     found: dict[str, set[str]] = {}
-    for line in said.splitlines():
+    for line in said[options].splitlines():
         if line.startswith("tests/conformance/"):
             name, _, ways = line.removeprefix("tests/conformance/").partition("[")
             found.setdefault(name, set()).add(ways.removesuffix("]"))
