@@ -85,6 +85,7 @@ def test_control_a_thaw_has_collections_look_at_the_tests(request: pytest.Fixtur
         gc.freeze()
 
 
+@pytest.mark.own_interpreter  # a collection of all tests of a worker that are thawed takes seconds
 def test_a_file_that_thaws_the_tests_is_told_and_they_are_frozen_again(frozen_items: Frozen) -> None:
     check_frozen(frozen_items)
     gc.unfreeze()

@@ -59,10 +59,12 @@ def run(folder: Path, files: dict[str, str], *options: str, paths: tuple[str, ..
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    # What else is installed for pytest, a planted project does not use, and each of its processes would import it.
+    plugins = ["-p", "xdist", "-p", "pytest_timeout"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "2", *options, *paths],
+        [sys.executable, "-m", "pytest", *plugins, "-n", "2", *options, *paths],
         cwd=folder,
-        env={**environ, "PYTHONPATH": str(ROOT)},
+        env={**environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=100,
