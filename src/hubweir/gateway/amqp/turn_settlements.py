@@ -50,7 +50,7 @@ class WritingConnection(Protocol):
     wake: Callable[[], None]
 
 
-class _Said(Struct, frozen=True, gc=False):
+class _Said(Struct, frozen=True):
     """What one link said of deliveries that it was sent together. waits: it wants to hear what became of them."""
 
     user: SettlingUser

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -155,3 +157,15 @@ def test_what_is_settled_in_the_turn_in_which_the_link_ends_is_settled_before_it
     peer.run()
     assert counts(world, "sessions").active == 1
     assert peer.bodies(accept_session(peer, "s", credit=2)) == [b"b"]
+
+
+def test_a_world_that_is_lost_while_its_settlements_wait_for_their_answer_is_freed() -> None:
+    world = queue_world()
+    peer = world.trusted_peer()
+    [link] = links_with_messages(peer, 1)
+    world.gate.hold[SettleMessages] = []
+    assert settle_together(peer, [(link, 0, 0, Accepted())]) == []
+    lost = weakref.ref(world)
+    del world, peer, link
+    gc.collect()
+    assert lost() is None
