@@ -118,14 +118,11 @@ class Processes:
         return self.now_ms
 
     def turn(self) -> None:
-        now_ms = self.now_ms
         for process in tuple(self.alive):
             if process.runs:
                 next_ms = process.env.next_ms()
-                if next_ms is None or next_ms > now_ms:
-                    process.env.pass_over(now_ms)
-                else:
-                    process.play(now_ms)
+                if next_ms is not None and next_ms <= self.now_ms:
+                    process.play(self.now_ms)
 
     def next_ms(self) -> int | None:
         times = [process.env.next_ms() for process in self.alive if process.runs]
@@ -133,6 +130,8 @@ class Processes:
 
     def run(self, until_ms: int) -> None:
         self.now_ms = until_ms
+        for process in self.alive:
+            process.env.pass_over(until_ms)
         self.turn()
 
     def close(self) -> None:
@@ -164,7 +163,7 @@ class ProcessLoop(TimedLoop):
         if process is None:
             return super().call_soon(callback, *arguments, context=context)
         step = _Step(process, callback, arguments, context)
-        step.handle = super().call_soon(step, context=context)
+        step.handle = super().call_soon(step, context=step.context)
         return step.handle
 
     def call_at(self, when: float, callback: Any, *arguments: Any, context: contextvars.Context | None = None) -> Any:
@@ -172,7 +171,7 @@ class ProcessLoop(TimedLoop):
         if process is None:
             return super().call_at(when, callback, *arguments, context=context)
         step = _Step(process, callback, arguments, context)
-        step.handle = handle = super().call_at(when, step, context=context)
+        step.handle = handle = super().call_at(when, step, context=step.context)
         return handle
 
 

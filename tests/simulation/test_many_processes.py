@@ -71,6 +71,26 @@ def machine() -> Iterator[Machine]:
     made.loop.close()
 
 
+def test_all_processes_show_the_time_of_the_loop_also_those_that_have_nothing_to_do(machine: Machine) -> None:
+    seen: list[int] = []
+    machine.one.env.call_later(40, lambda: seen.append(machine.other.env.monotonic_ms()))
+    machine.run(0.1)
+    assert seen == [40]
+    assert machine.one.env.monotonic_ms() == machine.other.env.monotonic_ms() == machine.processes.monotonic_ms() > 40
+
+
+def test_no_time_passes_while_what_a_process_did_is_to_be_answered(machine: Machine) -> None:
+    seen: list[int] = []
+    env, loop = machine.one.env, machine.loop
+
+    def answer() -> None:
+        loop.call_soon(lambda: seen.append(machine.processes.monotonic_ms()))
+
+    loop.call_soon(env.call_soon, answer)
+    machine.run(0.1)
+    assert seen == [0]
+
+
 def test_a_stopped_process_does_late_what_was_due(machine: Machine) -> None:
     done: list[tuple[str, int]] = []
 

@@ -79,7 +79,7 @@ class VirtualLoop(TimedLoop):
 
 
 class _Skipping(selectors.DefaultSelector):
-    """Waits in virtual time: only what the loop itself writes to its own socket is real.
+    """Waits in virtual time. The system is asked nothing: the loop has one socket, to be woken by, and never sleeps.
 
     is_wanted: the loop has something to do now, so that no time may pass.
     """
@@ -92,14 +92,14 @@ class _Skipping(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> Any:
         self.is_wanted = False
         self._time.turn()
-        next_ms = self._time.next_ms()
         if not self.is_wanted and (timeout is None or timeout > 0):
+            next_ms = self._time.next_ms()
             now_ms = self._time.monotonic_ms()
             times = [] if timeout is None else [now_ms + max(1, -int(-timeout * 1_000 // 1))]
             times += [] if next_ms is None else [next_ms]
             assert times, "the loop waits for something that never happens"
             self._time.run(min(times))
-        return super().select(0)
+        return ()
 
 
 class VirtualTransport(asyncio.Transport):
