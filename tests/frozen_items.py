@@ -1,12 +1,12 @@
 """Collections of garbage pass over the tests themselves, which live as long as their process.
 
 A worker holds all tests that it has collected and their modules: 20,000 tests, some million objects, half a second of
-a full collection. A service has everything collected once when it starts (GarbageCollector.collect_all), and hundreds
-of tests start one in their own process. So what is there before the first test is frozen, and the collector of such a
-service thaws nothing and freezes nothing: its full collection looks at what came since the file began. The collection
-behind each file does so, too; it frees what the file's tests have lost, and freezes what stays. Broker processes and
-servers of their own have no part in this. A test of the collector itself asks for `interpreters_own_collections` and
-has it as a new process has.
+a full collection. A service thaws everything when it ends (GarbageCollector.stop), and hundreds of tests start one in
+their own process. So what is there before the first test is frozen, and the collector of such a service thaws nothing
+and freezes nothing: its full collection looks at what came since the file began. The collection behind each file does
+so, too; it frees what the file's tests have lost, and freezes what stays. Broker processes and servers of their own
+have no part in this. A test of the collector itself asks for `interpreters_own_collections` and has it as a new process
+has.
 """
 
 from __future__ import annotations

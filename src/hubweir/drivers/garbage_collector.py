@@ -36,7 +36,8 @@ _YOUNG, _OLDER = 0, 1
 class GarbageCollector:
     """The collector of this process while a service runs, and how long its collections took.
 
-    long_count: collections of more than LONG_MS. longest_ms: of all, rounded up. What `collect_all` did does not count.
+    long_count: collections of more than LONG_MS. longest_ms: of all, rounded up. Those of a start and of `collect_all`
+    do not count.
     """
 
     _running: ClassVar[list[GarbageCollector]] = []  # a process of tests may run several services
@@ -51,13 +52,17 @@ class GarbageCollector:
         self._beats = 0
 
     def start(self) -> None:
-        """Freeze what a start has made, which lives as long as the service, and hold collections short from now on."""
+        """Freeze what a start has made, which lives as long as the service, and hold collections short from now on.
+
+        What is frozen already is not looked at: that would hold up other services of this process, and one that was
+        forked has its memory from another process as long as nobody writes there.
+        """
         if not self._running:
             GarbageCollector._thresholds_before = gc.get_threshold()
             gc.set_threshold(*THRESHOLDS)
         self._running.append(self)
         gc.callbacks.append(self._collected)
-        self.collect_all()
+        self._collect()
 
     def stop(self) -> None:
         """Leave the process as it was. Does nothing the second time."""
@@ -77,9 +82,13 @@ class GarbageCollector:
 
     def collect_all(self) -> None:
         """Look at everything, also at what is frozen: long, so only when it holds up nobody."""
+        gc.unfreeze()
+        self._collect()
+
+    def _collect(self) -> None:
+        """Look at all that is not frozen."""
         self._is_counting = False
         try:
-            gc.unfreeze()
             gc.collect()  # ends in a freeze, as every one that is not young
         finally:
             self._is_counting = True

@@ -165,6 +165,24 @@ def test_a_circle_is_freed_by_the_next_collection_or_once_frozen_by_collecting_a
         assert known() is None
 
 
+def test_a_start_looks_at_what_came_and_at_nothing_that_is_frozen(collector: GarbageCollector) -> None:
+    """Another service of the process would be held up."""
+    known = []
+    for _ in range(2):
+        thing = Thing()
+        thing.known = thing
+        known.append(weakref.ref(thing))
+        if len(known) == 1:
+            gc.freeze()
+        del thing
+    second = GarbageCollector()
+    second.start()
+    second.stop()
+    assert known[0]() is not None and known[1]() is None
+    collector.collect_all()
+    assert known[0]() is None
+
+
 def test_an_end_leaves_the_process_as_it_was() -> None:
     before = gc.get_threshold(), gc.get_freeze_count(), list(gc.callbacks)
     first, second = GarbageCollector(), GarbageCollector()
