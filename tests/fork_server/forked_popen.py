@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 ROOT = Path(__file__).parents[2]
 SOURCE = str(ROOT / "src")
 # Beside hubweir itself, and files of the tests, which run hubweir with a planted defect.
-PROGRAMS = ("hubweir.service.broker_process", "hubweir.testing.tied_server")
+PROGRAMS = ("hubweir.service.broker_process", "hubweir.testing.tied_server", "hubweir.testing.watched_service")
 # The beginnings of what an interpreter, the linker or an import of hubweir reads in the environment.
 READ_AT_THE_START = (
     "PYTHON", "LD_", "GLIBC_", "MALLOC_", "LC_", "LANG", "TZ",

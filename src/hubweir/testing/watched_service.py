@@ -213,6 +213,8 @@ class _Commands:
 async def serve(data: str) -> None:
     """The process: a service, and an answer to each line until there are no more."""
     loop = asyncio.get_running_loop()
+    gc.unfreeze()  # a process that was forked has frozen what the other one had lost, and `find` would find it here
+    gc.collect()
     service = await Service.start(Settings(data=data, port=(0,), allow_more_partitions=True))
     watch, commands = Watch(loop), _Commands(service)
     lines = asyncio.StreamReader()
@@ -236,6 +238,7 @@ class WatchedService:
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", __name__, self._data,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
         self.target = ConnectionString.parse(await self._line())
         return self
