@@ -16,9 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 280
 NEXT = "-- the next run of pytest --\n"
 PROGRAM = """
-import json, sys, pytest
+import json, sys, traceback, pytest
 for arguments in json.loads(sys.argv[1]):
-    pytest.main(arguments)
+    try:
+        pytest.main(arguments)
+    except Exception:  # of a plugin; the other runs go on
+        traceback.print_exc()
     sys.stdout.flush()
     print(sys.argv[2], end="", flush=True)
 """
