@@ -96,11 +96,9 @@ def test_operators_see_each_fragment_with_its_broker_and_its_store(
 
 
 @pytest.mark.sb(133)
-def test_the_hundred_and_first_partitioned_entity_is_refused(
-    namespace: RunningNamespace, client: ServiceBusAdministrationClient
-) -> None:
+def test_the_hundred_and_first_partitioned_entity_is_refused(client: ServiceBusAdministrationClient) -> None:
     for number in range(ALLOWED - 1):
-        namespace.create_queue(f"q{number}", is_partitioned=True)
+        client.create_queue(f"q{number}", enable_partitioning=True)
     client.create_topic("news", enable_partitioning=True)
     for create in (client.create_queue, client.create_topic):
         with pytest.raises(HttpResponseError, match="101 partitioned queues and topics") as refused:

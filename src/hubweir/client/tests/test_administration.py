@@ -31,13 +31,11 @@ def namespace() -> Iterator[RunningNamespace]:
 
 @pytest.fixture
 def administration(namespace: RunningNamespace) -> Iterator[Administration]:
-    """Of a namespace that is empty before and after. Queues, which may be a hundred, are deleted without requests."""
     found = Administration(ConnectionString.parse(namespace.connection_string()))
     yield found
-    for queue in list(found.list(EntityType.QUEUE)):
-        namespace.delete_queue(queue.name)
-    for topic in list(found.list(EntityType.TOPIC)):
-        found.delete(topic.name)
+    for kind in (EntityType.QUEUE, EntityType.TOPIC):
+        for entity in list(found.list(kind)):
+            found.delete(entity.name)
 
 
 def test_a_queue_s_life(administration: Administration) -> None:
@@ -71,10 +69,10 @@ def test_of_changes_of_different_settings_at_once_none_undoes_another(brokers: i
             assert {name: members[name] for name in asked} == asked
 
 
-def test_lists_are_asked_for_page_by_page(administration: Administration, namespace: RunningNamespace) -> None:
+def test_lists_are_asked_for_page_by_page(administration: Administration) -> None:
     names = [f"q{number:03}" for number in range(101)]
     for name in names:
-        namespace.create_queue(name)
+        administration.create(EntityType.QUEUE, name, {})
     assert [queue.name for queue in administration.list(EntityType.QUEUE)] == names
 
 
