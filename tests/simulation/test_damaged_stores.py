@@ -188,8 +188,9 @@ def test_swapped_and_misdirected_blocks(sample: Sample, which_file: str, block: 
             changed = bytearray(data)
             changed[other : other + block] = data[one : one + block]
             look(sample, path, bytes(changed))
-            changed[one : one + block] = data[other : other + block]
-            look(sample, path, bytes(changed))
+            if one < other:  # the other way round the same two are swapped
+                changed[one : one + block] = data[other : other + block]
+                look(sample, path, bytes(changed))
 
 
 def test_whole_batches_in_each_others_place(sample: Sample) -> None:
