@@ -3,10 +3,10 @@
 Operations of one turn are gathered and appended as one run. What is on its way is marked in the rows, so that nobody
 settles or locks it again; it changes the state when it is visible, and a refused append takes the marks away.
 
-A run that ended unknown may be there after a crash, until something behind it is visible. A message bears that: who
-sent or settled it was told that nobody knows. A session's state does not: a receiver that was told the old one would
-be followed by one that is told the new one, though nobody set it in between. Such states are *undecided*: the core
-appends an operation that says nothing, as soon as the log takes one, and that decides them when it is visible.
+A run that ended unknown may be there after a crash, until something behind it is visible. For a message that is
+enough: its sender or receiver was told that nobody knows. For a session's state it is not: behind a receiver that was
+told the old one, another would be told the new one, though nobody set it in between. Such states are *undecided*: the
+core appends an operation that says nothing, as soon as the log takes one, and that decides them when it is visible.
 Long because what is gathered, on its way and refused is one list in three states.
 """
 
