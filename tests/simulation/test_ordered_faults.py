@@ -23,13 +23,15 @@ from tests.simulation.whole_world import play
 
 RATES = FaultRates(server_busy=0.05, delay=0.1, detach=0.01, drop=0.005, delay_ms=700)
 SEEDS, CONTROL_SEEDS = 60, 20
+# Broken once: a supervisor was stopped for as long as it waits for others, and took them for dead when it woke.
+PAST_SEEDS = [1688614302]
 play_struck = partial(play, rates=RATES)
 
 
 @pytest.mark.timeout(1200)
 def test_faults_by_rate_break_no_promise(first_seed: int, measure: Callable[[int], int]) -> None:
     count, met = measure(SEEDS), Counter[str]()
-    for seed in range(first_seed, first_seed + count):
+    for seed in [*PAST_SEEDS, *range(first_seed, first_seed + count)]:
         with named(seed):
             met += play_struck(seed).met
     for fault in FaultKind:

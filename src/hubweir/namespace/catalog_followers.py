@@ -20,6 +20,9 @@ from hubweir.env import Env, Timer
 APPLY_LIMIT_MS = 2_000
 # So late rings no timer of a process that runs, on a busy machine either.
 STOPPED_MS = 1_000
+# While somebody is waited for the timer rings this often: by the last ring alone, a process that was stopped for all of
+# that time and woke just behind it could not be told from one that ran.
+LOOK_MS = 250
 
 OnOperation = Callable[[int, bytes], None]
 
@@ -150,18 +153,17 @@ class CatalogFollowers:
         return min((follower.applied for follower in self._followers.values()), default=float("inf"))
 
     def _ring(self) -> None:
-        """Have the timer ring when the first of them would be dead."""
+        """Have the timer ring when the first of them would be dead, or LOOK_MS from now, whichever is sooner."""
         times = [each.dead_at_ms for each in self._followers.values() if each.dead_at_ms is not None]
-        if not times or (self._timer is not None and self._timer_at_ms <= min(times)):
+        # A timer that runs already is soon enough for whoever came since: each has longer than LOOK_MS.
+        if not times or self._timer is not None:
             return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at_ms = min(times)
-        wait_ms = max(0, self._timer_at_ms - self._time.monotonic_ms())
-        self._timer = self._time.call_later(wait_ms, self._look)
+        now_ms = self._time.monotonic_ms()
+        self._timer_at_ms = min([*times, now_ms + LOOK_MS])
+        self._timer = self._time.call_later(max(0, self._timer_at_ms - now_ms), self._look)
 
     def _look(self) -> None:
-        """Whoever is late is dead."""
+        """Whoever is late is dead, unless this process did not run meanwhile."""
         self._timer = None
         now_ms = self._time.monotonic_ms()
         if now_ms - self._timer_at_ms >= STOPPED_MS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hubweir.namespace.catalog_followers import APPLY_LIMIT_MS, STOPPED_MS, CatalogFollowers
+from hubweir.namespace.catalog_followers import APPLY_LIMIT_MS, LOOK_MS, STOPPED_MS, CatalogFollowers
 from hubweir.testing.simulated_env import SimulatedEnv
 
 ONE, TWO, THREE = 11, 22, 33
@@ -245,9 +245,33 @@ def test_a_keeper_that_was_stopped_itself_gives_each_process_its_time_anew(watch
 def test_a_keeper_whose_timer_is_a_little_late_waits_no_longer(watched: Watched) -> None:
     watched.came(ONE)
     watched.change()
-    watched.env.pass_over(watched.env.monotonic_ms() + APPLY_LIMIT_MS + STOPPED_MS - 1)
+    watched.env.run_for(APPLY_LIMIT_MS - 1)
+    watched.env.pass_over(watched.env.monotonic_ms() + STOPPED_MS)
     watched.env.run_for(0)
     assert (watched.dead, watched.answered) == ([ONE], [1])
+
+
+@pytest.mark.parametrize("begun_ms", [0, LOOK_MS - 1, LOOK_MS, APPLY_LIMIT_MS // 2, APPLY_LIMIT_MS - 1])
+def test_a_stop_is_known_wherever_it_lies_in_the_time_of_a_process(watched: Watched, begun_ms: int) -> None:
+    """Also one whose end is hardly behind that time: what came meanwhile is not read yet."""
+    watched.came(ONE, TWO)
+    watched.change()
+    watched.followers.left(TWO)
+    watched.env.run_for(begun_ms)
+    behind_ms = APPLY_LIMIT_MS - begun_ms + 1
+    watched.env.pass_over(watched.env.monotonic_ms() + max(behind_ms, STOPPED_MS + LOOK_MS))
+    watched.env.run_for(0)
+    assert (watched.dead, watched.answered) == ([], [])
+    watched.env.run_for(APPLY_LIMIT_MS - 1)
+    assert (watched.dead, watched.answered) == ([], [])
+    watched.env.run_for(1)
+    assert (watched.dead, watched.answered) == ([ONE, TWO], [1])
+
+
+def test_nobody_is_looked_at_when_nobody_is_waited_for(watched: Watched) -> None:
+    watched.came(ONE)
+    watched.env.run_for(LOOK_MS)
+    assert watched.env.next_ms() is None
 
 
 class SetForward(SimulatedEnv):
