@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from hubweir.env import Timer
 from hubweir.namespace.catalog_followers import APPLY_LIMIT_MS, LOOK_MS, STOPPED_MS, CatalogFollowers
 from hubweir.testing.simulated_env import SimulatedEnv
 
@@ -266,6 +269,22 @@ def test_a_stop_is_known_wherever_it_lies_in_the_time_of_a_process(watched: Watc
     assert (watched.dead, watched.answered) == ([], [])
     watched.env.run_for(1)
     assert (watched.dead, watched.answered) == ([ONE, TWO], [1])
+
+
+def test_one_timer_serves_all_who_are_waited_for(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    delays_ms: list[int] = []
+    call_later = watched.env.call_later
+
+    def noted(delay_ms: int, callback: Callable[[], None]) -> Timer:
+        delays_ms.append(delay_ms)
+        return call_later(delay_ms, callback)
+
+    monkeypatch.setattr(watched.env, "call_later", noted)
+    watched.came(ONE, TWO)
+    watched.change()
+    watched.change()
+    watched.env.run_for(LOOK_MS)
+    assert delays_ms == [LOOK_MS, LOOK_MS]
 
 
 def test_nobody_is_looked_at_when_nobody_is_waited_for(watched: Watched) -> None:
