@@ -17,7 +17,7 @@ from bootstrap.steps import say
 # Benchmarks that want Spark as well.
 NEED_SPARK = ("spark",)
 # One of them computes while the others wait for servers and limits: tests/workers/scheduling.py.
-WORKERS_A_CORE = 3
+WORKERS_A_CORE = 4
 MOST_WORKERS = 8  # each collects all tests anew
 SLOWEST_SHOWN = 10
 VERBS = (

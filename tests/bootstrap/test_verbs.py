@@ -68,7 +68,8 @@ def test_run_alone_prints_the_menu(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("cores", "rest", "passed_on"),
     [
-        (2, [], ["-n", "6", "--durations=10"]),
+        (1, [], ["-n", "4", "--durations=10"]),
+        (2, [], ["-n", "8", "--durations=10"]),
         (64, ["--all"], ["-n", "8", "--all", "--durations=10"]),
         (2, ["-n", "0"], ["-n", "0", "--durations=10"]),
         (2, ["-n3", "--all"], ["-n3", "--all", "--durations=10"]),
