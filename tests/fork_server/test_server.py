@@ -77,7 +77,12 @@ def told_module(monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
 
 
 def differences(monkeypatch: pytest.MonkeyPatch, program: tuple[str, ...], **options: Any) -> list[str]:
-    """Names of the state that a program finds otherwise when it is forked than when it is started anew."""
+    """Names of the state that a program finds otherwise when it is forked than when it is started anew.
+
+    A local Spark session names the folder of hubweir in PYTHONPATH, which a server disregards (forked_popen.py). One of
+    another test of this worker may have left it there.
+    """
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     with telling(program, **options) as (pid, forked):
         assert is_forked(pid)
     monkeypatch.setattr(subprocess, "Popen", ForkedPopen.__base__)
