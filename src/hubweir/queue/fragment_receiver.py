@@ -16,12 +16,13 @@ class FragmentReceiver:
     """Who receives from a sub-queue; made by a fragment. Its owner keeps it until it closes.
 
     session_id, locked_until_ms (wall clock): of its session; None without one. is_open: it was not closed, nor lost.
-    reading: the counts of messages that are being read for it. on_given: see Fragment.accept_session. number: what its
-    owner calls it.
+    is_cancelled: its last receive was. reading: the counts of messages that are being read for it. on_given: see
+    Fragment.accept_session. number: what its owner calls it.
     """
 
     __slots__ = (
-        "is_open", "locked_until_ms", "mode", "number", "on_given", "on_lost", "reading", "session", "sub_queue",
+        "is_cancelled", "is_open", "locked_until_ms", "mode", "number", "on_given", "on_lost", "reading", "session",
+        "sub_queue",
     )  # fmt: skip
 
     def __init__(
@@ -40,6 +41,7 @@ class FragmentReceiver:
         self.number = -1
         self.locked_until_ms: int | None = None
         self.is_open = True
+        self.is_cancelled = False
         self.reading = array("q")
 
     @property

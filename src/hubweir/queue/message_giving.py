@@ -132,10 +132,12 @@ class MessageGiving:
                     counts[place], lost = 0, True
         self._take_back(given, counts)
         receiver = given.receiver
-        if lost and receiver is not None and given.again is not None and receiver.is_open:
-            given.again()
-        else:
+        if not lost or receiver is None or given.again is None or not receiver.is_open:
             given.on_done(refused)
+        elif receiver.is_cancelled:
+            given.on_done(nothing_received())
+        else:
+            given.again()
 
     def _take_back(self, given: Given, counts: array[int]) -> None:
         """They were not delivered."""

@@ -57,6 +57,7 @@ class MessageReceives:
         """See Fragment.receive."""
         if not receiver.is_open or self._is_asked(receiver) or receiver.reading:
             raise ServiceError(NOT_ALLOWED, f"a receiver of '{self._core.entity}' is closed, or receives already")
+        receiver.is_cancelled = False
         self._wait(receiver, Wanted(max(1, min(max_count, RECEIVE_LIMIT)), max_bytes, waits, on_done))
 
     def _is_asked(self, receiver: FragmentReceiver) -> bool:
@@ -70,7 +71,8 @@ class MessageReceives:
             self._core.wake()
 
     def cancel(self, receiver: FragmentReceiver) -> None:
-        """Answer what it waits for empty; what is being read for it is answered as planned."""
+        """Answer what it waits for empty; what is being read for it is answered as planned, and empty if it is lost."""
+        receiver.is_cancelled = True
         if receiver.session is not None:
             self._in_sessions.cancel(receiver)
             return

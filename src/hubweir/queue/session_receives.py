@@ -177,15 +177,9 @@ class SessionReceives:
             self._give([picked], answer, rows)
             return
         del self.waiting[receiver]
-        again = partial(self._wait_again, receiver, wanted)
+        again = partial(self.wait, receiver, wanted)
         given = Given(picked.counts, rows, ReceiveMode.PEEK_LOCK, True, wanted.on_done, receiver, again)
         self._giving.read(given, answer)
-
-    def _wait_again(self, receiver: FragmentReceiver, wanted: Wanted) -> None:
-        """What was read for it is lost: it waits for other messages, unless its receive was cancelled meanwhile."""
-        self.wait(receiver, wanted)
-        if wanted.max_count <= 0:
-            self.cancel(receiver)
 
 
 def _portions(its: list[_Picked]) -> Iterator[list[_Picked]]:

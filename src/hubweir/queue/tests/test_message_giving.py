@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from hubweir.errors import CorruptStore
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.message_giving import locks_of, release_messages
+from hubweir.queue.message_reads import MessageReads
 from hubweir.queue.operation import RELEASED
 from hubweir.queue.settle_outcome import SETTLED, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
@@ -51,6 +53,34 @@ def test_a_record_that_is_damaged_keeps_nobody_from_other_messages(sessions: Ses
     sessions.run_for(3_000)
     assert not any(isinstance(its[0], Refused) for its in answers)
     assert [len(got_by(its)) for its in answers] == [10, 10, 10]
+
+
+@pytest.mark.parametrize("mode", ReceiveMode)
+@pytest.mark.parametrize("in_session", [False, True])
+def test_a_receive_whose_record_is_lost_waits_for_other_messages_unless_it_was_cancelled(
+    mode: ReceiveMode, in_session: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = SessionBench() if in_session else QueueBench()
+    receiver = bench.accept("a", mode=mode) if isinstance(bench, SessionBench) else bench.receiver(mode=mode)
+    held: list[Any] = []
+    for is_cancelled in (False, True, False):
+        bench.send("tea", session="a" if in_session else None)
+        with monkeypatch.context() as patch:
+            patch.setattr(MessageReads, "begin", lambda reads, indexes, *given: held.append((indexes[0], given[-1])))
+            [answers] = waiting(bench, receiver)
+            bench.run_for(1)
+        if is_cancelled:
+            bench.fragment.cancel_receive(receiver)
+        index, on_read = held.pop()
+        assert held == answers == []
+        on_read(Refused(CorruptStore("damaged", first_index=index, resume_index=index + 1)))
+        bench.run_for(1)
+        assert [len(each.rows) for each in answers] == [0] * is_cancelled
+        if is_cancelled:
+            [answers] = waiting(bench, receiver)
+        bench.send("coffee", session="a" if in_session else None)
+        bench.run_for(50)
+        assert [each.body for each in got_by(answers)] == [b"coffee"]
 
 
 @pytest.mark.parametrize("dead", [0, 1, 2])
