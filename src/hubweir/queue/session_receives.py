@@ -30,7 +30,7 @@ from hubweir.queue.sub_queue import ReceiveMode
 TOGETHER_BYTES = 1024 * 1024
 
 
-class _Picked(Struct, frozen=True, gc=False):
+class _Picked(Struct, frozen=True):
     """Messages that are ready in a holder's session. size: of their records."""
 
     receiver: FragmentReceiver

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -237,6 +239,21 @@ def test_what_comes_while_a_holders_messages_are_read_is_given_behind_them(
     group.wait(receiver)
     sessions.run_for(1)
     assert (group.heard(), group.over()) == ([{"a": ["a2"]}], {})
+
+
+def test_a_fragment_that_is_lost_while_a_holders_messages_are_read_is_freed() -> None:
+    """What the read ends with names the holder: the collector has to see that."""
+    sessions = SessionBench()
+    enqueue(sessions, "a1")
+    for number in range(40):
+        enqueue(sessions, "z" + f"{number}" * 600)
+    Group(sessions).accept("a")
+    sessions.run_for(0)
+    assert sessions.fragment.core.reads.least_index is not None, "nothing is read"
+    lost = weakref.ref(sessions.fragment)
+    del sessions
+    gc.collect()
+    assert lost() is None
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
