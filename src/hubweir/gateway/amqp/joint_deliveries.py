@@ -58,7 +58,7 @@ class JointConnection(SharedConnection, Protocol):
     share: TurnShare
 
 
-class _Given(Struct, frozen=True, gc=False):
+class _Given(Struct, frozen=True):
     """What one part is given: rows from `first` on. part: None when its link is over."""
 
     part: GivenPart | None

@@ -57,7 +57,7 @@ _MODIFIED = {
 }
 
 
-class Settling(Struct, gc=False):
+class Settling(Struct):
     """Deliveries of one link that one command settles. spans: of ids, both ends included; and whether it waits."""
 
     spoken: Spoken
