@@ -73,8 +73,8 @@ def takes_for_settled() -> None:
 
     def rash(self: QueueReceiverNode) -> None:
         if self.host.is_over:  # type: ignore[attr-defined]  # its connection is
-            for stretch in self._sent._stretches:
-                for sent in self._sent.take_ranges(stretch.first_id, add_serial(stretch.first_id, stretch.count - 1)):
+            for stretch in tuple(self.sent._stretches):
+                for sent in self.sent.take_ranges(stretch.first_id, add_serial(stretch.first_id, stretch.count - 1)):
                     place = self._place_of(sent)
                     command = SettleMessages(place.log_id, sent.tokens, SettleOutcome.COMPLETE)
                     place.broker.submit(command, lambda answer: None)
