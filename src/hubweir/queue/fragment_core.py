@@ -147,7 +147,7 @@ class FragmentCore:
     def flush(self, times: Times) -> None:
         """Append what is gathered."""
         self._end_joined()
-        is_due = not self._under_way and times.monotonic_ms >= self.retry_ms
+        is_due = self._has_refused and times.monotonic_ms >= self.retry_ms
         if self._again and (is_due or self._gathered_dones):
             # Counts stay in their order, and in front of what takes one back (RELEASED, DEFERRED, REJECTED): a message
             # without a count has none to take.
@@ -299,8 +299,16 @@ class FragmentCore:
 
     @property
     def has_to_retry(self) -> bool:
-        """Whether something that the log refused can be tried again at retry_ms; what is under way comes first."""
-        return bool(self.over or ((self._again or self.undecided_states) and not self._under_way))
+        """Whether something that the log refused can be tried again at retry_ms."""
+        return bool(self.over) or self._has_refused
+
+    @property
+    def _has_refused(self) -> bool:
+        """The same of what the core keeps itself: what is under way comes first.
+
+        A run without operations is nothing to wait for: each prepared transaction has one until it ends.
+        """
+        return bool(self._again or self.undecided_states) and not any(self._under_way.values())
 
     def ranged(self, code: int, counts: array[int], *, sub_queue: int = 0, properties: bytes = b"") -> list[Operation]:
         """An operation on these messages (0: none); more than one where one would be too long."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import pytest
 
 from hubweir.errors import SESSION_CANNOT_BE_LOCKED, STORE_OFFLINE, ServiceError
 from hubweir.messaging_store.log import Refused
+from hubweir.queue.tests.conftest import message, run_of
 from hubweir.queue.tests.session_bench import SessionBench, begin_to_accept, set_state
+from hubweir.queue.transaction import Effects, commit_parts
 from hubweir.testing.memory_faults import Fault
 
 
@@ -52,6 +55,20 @@ def test_a_state_that_ended_unknown_is_told_to_nobody_before_it_is_decided(
     sessions.restart()
     sessions.accept("a")
     assert state_or_offline(sessions) == b"before"
+
+
+def test_a_state_that_ended_unknown_is_decided_while_a_transaction_is_prepared(sessions: SessionBench) -> None:
+    """One may be in doubt for minutes, and has nothing to do with the session."""
+    sessions.accept("a")
+    effects = Effects([], array("q"), run_of(message("held", session="b")), 1)
+    part = sessions.fragment.prepare(b"t" * 16, "another log", effects, sessions.times())
+    prepared: list[Any] = []
+    commit_parts(sessions.fragment.core, [part], sessions.times(), prepared.append)
+    sessions.run_for(50)
+    assert prepared == [None]
+    end_a_setting_unknown(sessions, b"after")
+    sessions.run_for(4_000)
+    assert state_or_offline(sessions) is None
 
 
 def test_a_state_that_ended_unknown_stays_untold_while_the_log_refuses(sessions: SessionBench) -> None:
