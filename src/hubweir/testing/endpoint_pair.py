@@ -27,6 +27,7 @@ from hubweir.amqp.transport.events import (
     SessionBegun,
     SessionEnded,
     Settled,
+    SettledTogether,
     TransactionalReceived,
 )
 from hubweir.amqp.transport.link import Link
@@ -77,6 +78,9 @@ def describe(event: Event) -> list[object]:
             return [("credit", link.name, link.credit)]
         case Settled(link, first, last, outcome, settled):
             return [("settled", link.name, first, last, outcome, settled)]
+        case SettledTogether(sent, first, last, outcome, settled):
+            links = [link.name for link in sent.links_of(first, last)]
+            return [("settled together", links, first, last, outcome, settled)]
         case Answered(link, first, last, outcome):
             return [("answered", link.name, first, last, outcome)]
         case Drained(link):

@@ -61,6 +61,25 @@ class IdRange(Struct, Generic[Owner], frozen=True):
         return (self.last - self.first) % MODULUS + 1
 
 
+class SentTogether(Struct, Generic[Owner], eq=False):
+    """Unsettled deliveries of a session that one call sent on several links (joint_send.py).
+
+    first_id: of the first one; links: of each, in order; context: what the host knows of them.
+    """
+
+    first_id: int
+    links: list[Owner]
+    context: object
+
+    def place_of(self, delivery_id: int) -> int:
+        """How many of them were sent before this one."""
+        return (delivery_id - self.first_id) % MODULUS
+
+    def links_of(self, first_id: int, last_id: int) -> list[Owner]:
+        """The links of a range of them, both ends included."""
+        return self.links[self.place_of(first_id) : self.place_of(last_id) + 1]
+
+
 class UnsettledRanges(Generic[Owner]):
     """The unsettled deliveries of one direction of a session, as ranges in the order of their ids.
 

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.outcome import DeliveryState, TransactionalState
+from hubweir.amqp.transport.delivery import SentTogether
 from hubweir.amqp.transport.performatives import Open
 
 if TYPE_CHECKING:  # the engine's objects report these events: the imports would go round
@@ -160,6 +161,16 @@ class Settled(Struct, frozen=True):
     settled: bool
 
 
+class SettledTogether(Struct, frozen=True):
+    """The same about deliveries that were sent on several links by one call (joint_send.py)."""
+
+    sent: SentTogether[SenderLink]
+    first_id: int
+    last_id: int
+    outcome: DeliveryState | None
+    settled: bool
+
+
 class Answered(Struct, frozen=True):
     """The sender's word about deliveries first_id to last_id (both included) that came on link: they are settled.
 
@@ -204,6 +215,7 @@ Event = (
     | OversizeReceived
     | CreditGranted
     | Settled
+    | SettledTogether
     | Answered
     | Drained
     | Closed

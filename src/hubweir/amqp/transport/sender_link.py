@@ -147,9 +147,9 @@ class SenderLink(Link):
             state=state,
         )
         frames = split_transfer(transfer, memoryview(payload), session.channel, session.connection.outgoing_frame_limit)
-        self.sender_credit.spend(1)
+        self.started(1, settled=settled)
         if not settled:
-            self._await_settlement(delivery_id, 1)
+            session.settlement.sent.add(delivery_id, 1, self)
         for frame in frames:
             session.held.add(self, frame)
         session.held.send(session.connection.out)
@@ -254,23 +254,21 @@ class SenderLink(Link):
         """Drop frames that wait for the window, and forget unsettled deliveries."""
         super().release()
         self.session.held.drop(self)
-        self.session.settlement.sent.forget(self)
+        self.session.settlement.forget_sent(self)
         self.unsettled_count = 0
 
-    def started(self, first_id: int, deliveries: int, *, settled: bool) -> None:
-        """Deliveries from this id on were written, on this link."""
+    def started(self, deliveries: int, *, settled: bool) -> None:
+        """So many deliveries were written, on this link."""
         self.sender_credit.spend(deliveries)
-        if deliveries and not settled:
-            self._await_settlement(first_id, deliveries)
+        if not settled:
+            self.unsettled_count += deliveries
 
     def _started(self, first_id: int, deliveries: int, frames: int, start: int, *, settled: bool) -> None:
         """Deliveries were written to the bytes of this turn from start on: what the window does not take waits."""
-        self.started(first_id, deliveries, settled=settled)
+        self.started(deliveries, settled=settled)
+        if deliveries and not settled:
+            self.session.settlement.sent.add(first_id, deliveries, self)
         self.session.written(self, deliveries, frames, start)
-
-    def _await_settlement(self, first_id: int, deliveries: int) -> None:
-        self.unsettled_count += deliveries
-        self.session.settlement.sent.add(first_id, deliveries, self)
 
     def _write_flow(self) -> None:
         self.session.write_flow(

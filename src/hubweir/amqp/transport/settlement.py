@@ -1,6 +1,7 @@
 """Dispositions of one session: which deliveries are unsettled, and what is said about them (part 2, section 2.6.12).
 
-A disposition names a range of ids and knows nothing of links; here each range is told apart by link again.
+A disposition names a range of ids and knows nothing of links; here each range is told apart by link again, but for
+deliveries that several links sent together (joint_send.py), which are reported together.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.outcome import DELIVERY_STATE, Accepted, DeliveryState, Received, Released
-from hubweir.amqp.transport.delivery import IdRange, UnsettledRanges
-from hubweir.amqp.transport.events import Answered, Settled
+from hubweir.amqp.transport.delivery import IdRange, SentTogether, UnsettledRanges
+from hubweir.amqp.transport.events import Answered, Settled, SettledTogether
 from hubweir.amqp.transport.faults import SessionFault
 from hubweir.amqp.transport.frame import SHORT_STATE_LIMIT_BYTES, settled_frames
 from hubweir.amqp.transport.performatives import Disposition
@@ -40,7 +41,7 @@ class Settlement:
 
     def __init__(self) -> None:
         self.received: UnsettledRanges[ReceiverLink] = UnsettledRanges()
-        self.sent: UnsettledRanges[SenderLink] = UnsettledRanges()
+        self.sent: UnsettledRanges[SenderLink | SentTogether[SenderLink]] = UnsettledRanges()
         # Asked for what a receiver that waits for our word hears about deliveries that are not unsettled here (any
         # more). None: nothing. Set where a host answers by itself: there a client waits for every answer.
         self.unknown: Callable[[], DeliveryState] | None = None
@@ -84,6 +85,11 @@ class Settlement:
         taken = self.sent.take_ranges(first, last)
         for sent in taken:
             link = sent.owner
+            if isinstance(link, SentTogether):
+                for its_link in link.links_of(sent.first, sent.last):
+                    its_link.unsettled_count -= 1
+                session.report.add_event(SettledTogether(link, sent.first, sent.last, outcome, settled))
+                continue
             link.unsettled_count -= sent.count
             if not settled and not link.host_answers:
                 # The receiver settles second: it holds its state until it hears that ours is gone.
@@ -95,7 +101,7 @@ class Settlement:
     def _answer_unknown(
         self,
         session: Session,
-        taken: list[IdRange[SenderLink]],
+        taken: list[IdRange[SenderLink | SentTogether[SenderLink]]],
         first: int,
         last: int,
         unknown: Callable[[], DeliveryState],
@@ -122,6 +128,19 @@ class Settlement:
             return
         for first, last in ranges:
             session.write(Disposition(role=False, first=first, last=last, settled=True, state=outcome))
+
+    def forget_sent(self, link: SenderLink) -> None:
+        """A link is over: nobody speaks of what it sent any more."""
+        if not link.unsettled_count:
+            return
+        self.sent.forget(link)
+        for each in list(self.sent):
+            together = each.owner
+            if isinstance(together, SentTogether) and link in together.links:
+                for place, its_link in enumerate(together.links_of(each.first, each.last)):
+                    if its_link is link:
+                        delivery_id = add_serial(each.first, place)
+                        self.sent.take_ranges(delivery_id, delivery_id)
 
     def settle_received(
         self, link: ReceiverLink, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool

@@ -1,9 +1,8 @@
 """One connection: engine events in, node calls out.
 
 The host holds what belongs to the connection and to nothing smaller: its claims, its byte budget, its nodes, its right
-to a socket. A node is made for each link that the peer attaches (open_node.py) and hears of everything on that link.
-What times limit is connection_deadlines.py. A link whose token lapsed is detached. What a peer does wrong ends no more
-than the protocol says.
+to a socket. A node is made for each link that the peer attaches and hears of everything on that link. Times that limit
+it are in connection_deadlines.py. A link whose token lapsed is detached. A peer's fault ends no more than it must.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from hubweir.amqp.transport.events import (
     SaslInitiated,
     SessionEnded,
     Settled,
+    SettledTogether,
     TransactionalReceived,
 )
 from hubweir.amqp.transport.link import Link
@@ -115,20 +115,22 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         match event:
             case DeliveriesReceived():
                 self._lines.received += event.count
-                if (node := self._node_of(event.link)) is not None:
+                if (node := self.node_of(event.link)) is not None:
                     node.deliveries(event)
             case TransactionalReceived():
                 self._lines.received += 1
-                if (node := self._node_of(event.link)) is not None:
+                if (node := self.node_of(event.link)) is not None:
                     node.transactional(event)
             case CreditGranted():
-                if (node := self._node_of(event.link)) is not None:
+                if (node := self.node_of(event.link)) is not None:
                     node.credit()
             case Settled():
-                if (node := self._node_of(event.link)) is not None:
+                if (node := self.node_of(event.link)) is not None:
                     node.settled(event)
+            case SettledTogether():
+                self.joint.settlements.settled(event)
             case OversizeReceived():
-                if (node := self._node_of(event.link)) is not None:
+                if (node := self.node_of(event.link)) is not None:
                     node.oversize(event)
             case LinkAttached():
                 self._attached(event)
@@ -173,6 +175,13 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
     @property
     def nodes(self) -> tuple[Node, ...]:
         return tuple(self._nodes)
+
+    def node_of(self, link: Link) -> Node | None:
+        node = link.context
+        if not isinstance(node, Node):
+            return None
+        node.last_used_ms = self.endpoint.now_ms
+        return node if self.gateway.faults is None else self._unless_struck(node, self.gateway.faults)
 
     def finish_later(self, node: Node) -> None:
         self._finishing[node] = None
@@ -294,14 +303,6 @@ class ConnectionHost(DriverHost, NodeHost, ChoosingConnection):
         node.start()
 
     # Inside
-
-    def _node_of(self, link: Link) -> Node | None:
-        """The node of a link on which something happens; None when the link was refused, or is over."""
-        node = link.context
-        if not isinstance(node, Node):
-            return None
-        node.last_used_ms = self.endpoint.now_ms
-        return node if self.gateway.faults is None else self._unless_struck(node, self.gateway.faults)
 
     def _unless_struck(self, node: Node, faults: Faults) -> Node | None:
         """The node, or None: a fault that a test ordered ended its link or its connection now."""

@@ -2,6 +2,7 @@
 
 A connection may have hundreds of links, each in a message session, and each gets a message in a turn. A link that can
 send at once all that it is given takes part. What another one is given its part keeps, and its node goes on as ever.
+What receivers say of such messages is joint_settlements.py.
 """
 
 from __future__ import annotations
@@ -15,16 +16,14 @@ from typing import Protocol
 from msgspec import Struct
 
 from hubweir.amqp.transport.joint_send import send_jointly
-from hubweir.amqp.transport.sender_link import SenderLink
-from hubweir.amqp.transport.serial_number import MODULUS
 from hubweir.amqp.transport.session import Session
 from hubweir.broker.commands.fragment import MessagesGiven
+from hubweir.gateway.amqp.joint_settlements import JointSettlements, JointUser, SettlingConnection
 from hubweir.gateway.amqp.kept_messages import name_partition
 from hubweir.gateway.amqp.turn_share import SharedConnection, TurnShare
 from hubweir.gateway.fragments import FragmentPlace
 from hubweir.kernels import message_tokens
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_RECORD
-from hubweir.queue.settle_outcome import TOKEN_BYTES
 
 
 class GivenPart(Protocol):
@@ -38,21 +37,21 @@ class GivenPart(Protocol):
     names_partition: bool
 
     @property
-    def link(self) -> SenderLink:
-        """Its link."""
+    def user(self) -> JointUser:
+        """The node of its link."""
 
     @property
     def passes_on(self) -> bool:
         """Whether what it is given may go out past it: it keeps nothing that goes first."""
 
-    def passed_on(self, first_id: int, tokens: bytes) -> None:
-        """Deliveries from this id on, with these tokens, were sent on its link."""
+    def passed_on(self, count: int) -> None:
+        """So many messages that it was given were sent on its link."""
 
     def keep(self, run: bytes, rows: array[int]) -> None:
         """Send these as soon as they may go."""
 
 
-class JointConnection(SharedConnection, Protocol):
+class JointConnection(SettlingConnection, SharedConnection, Protocol):
     """The connection whose links they are."""
 
     share: TurnShare
@@ -69,9 +68,10 @@ class _Given(Struct, frozen=True):
     def session(self) -> Session | None:
         """Where all of it may go out now, as far as its link says."""
         part = self.part
-        if part is None or not part.passes_on or not part.link.takes(self.count):
+        if part is None or not part.passes_on:
             return None
-        return part.link.session
+        link = part.user.link
+        return link.session if link.takes(self.count) else None
 
 
 class JointDeliveries:
@@ -79,6 +79,7 @@ class JointDeliveries:
 
     def __init__(self, connection: JointConnection) -> None:
         self._connection = connection
+        self.settlements = JointSettlements(connection)
         self._parts: defaultdict[str, dict[int, GivenPart]] = defaultdict(dict)  # by log, and number of the receiver
 
     def expect(self, receiver_id: int, part: GivenPart) -> None:
@@ -87,6 +88,7 @@ class JointDeliveries:
 
     def forget(self, receiver_id: int, place: FragmentPlace) -> None:
         """It is over, if there was one; what it was given is locked until its broker hears of that."""
+        self.settlements.over_count += 1
         parts = self._parts[place.log_id]
         parts.pop(receiver_id, None)
         if not parts:
@@ -114,27 +116,30 @@ class JointDeliveries:
     def _send(self, given: list[_Given], run: bytes | memoryview, rows: array[int]) -> None:
         """Send what links of one session were given; what does not go out is kept."""
         parts = [each.part for each in given if each.part is not None]
+        users = [part.user for part in parts]
         first, end = given[0].first, given[-1].first + given[-1].count
         its = rows[first * MESSAGE_WIDTH : end * MESSAGE_WIDTH]
-        written, first_id = 0, 0
+        written = 0
         room = self._connection.share.left_bytes(len(run))
         if room > 0:
+            of_each = [user for user, each in zip(users, given, strict=True) for _ in range(each.count)]
             progress = send_jointly(
-                [part.link for part in parts],
+                [user.link for user in users],
                 array("q", [each.count for each in given]),
                 run,
                 its,
                 id_prefix=parts[0].id_prefix,
                 max_bytes=room,
+                context=self.settlements.sent(parts[0].place, of_each, message_tokens(its, 0, len(of_each))),
             )
-            written, first_id = progress.events, progress.first_id
+            written = progress.events
             self._count(parts[0], written, progress.bytes)
-        tokens = message_tokens(its, 0, written)
+        left = written
         for part, each in zip(parts, given, strict=True):
-            at = each.first - first
-            sent = min(max(0, written - at), each.count)
+            sent = min(left, each.count)
             if sent:
-                part.passed_on((first_id + at) % MODULUS, tokens[at * TOKEN_BYTES : (at + sent) * TOKEN_BYTES])
+                part.passed_on(sent)
+                left -= sent
             if sent < each.count:
                 _keep(each, sent, run, rows)
 

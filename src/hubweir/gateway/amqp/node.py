@@ -52,6 +52,9 @@ class NodeHost(SharedConnection, Protocol):
     def nodes(self) -> tuple[Node, ...]:
         """The nodes of the links that stand, in the order of attaching."""
 
+    def node_of(self, link: Link) -> Node | None:
+        """The node of a link on which something happens; None when the link was refused, or is over."""
+
     def finish_later(self, node: Node) -> None:
         """Call node.finish once, when everything of this turn has happened."""
 

@@ -40,6 +40,7 @@ from hubweir.gateway.amqp.receiver_part import PartState, ReceiverPart
 from hubweir.gateway.amqp.sent_tokens import SentRange, SentTokens
 from hubweir.gateway.amqp.session_filter import SessionWish, grant_session
 from hubweir.gateway.amqp.settlements import Settling, spoken_of, transacted_of
+from hubweir.gateway.amqp.turn_settlements import SaidOnLink
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.fragments import FragmentPlace, Fragments
 from hubweir.gateway.queue_admission import check_gives
@@ -103,7 +104,7 @@ class QueueReceiverNode(Node):
         self._wait_timer: Timer | None = None  # while a session is waited for
         self._used_up_ms = -1  # when the credit was, on the monotonic clock; -1: it is not
         self._is_pumping = False
-        self._lacks_room = False  # more might be sent or asked for when some are settled: there is credit
+        self.lacks_room = False
         self.session_id: str | None = None
 
     def _made_parts(self) -> list[ReceiverPart]:
@@ -142,7 +143,10 @@ class QueueReceiverNode(Node):
 
     def settled(self, event: Settled) -> None:
         """The receiver settled what it got; it is told when that is durable."""
-        ranges = self.sent.take_ranges(event.first_id, event.last_id)
+        self.settled_ranges(event, self.sent.take_ranges(event.first_id, event.last_id))
+
+    def settled_ranges(self, event: Settled, ranges: list[SentRange]) -> None:
+        """See JointUser. ranges: of the deliveries of the event."""
         if isinstance(event.outcome, TransactionalState):
             self._settled_in(event, event.outcome, ranges)
             return
@@ -152,9 +156,13 @@ class QueueReceiverNode(Node):
             self._refuse_settling(event, refusal)
             return
         for each in ranges:
-            self.host.settlements.add(self, self._place_of(each), spoken, each, waits=not event.settled)
-        if self._lacks_room:
-            self.host.finish_later(self)
+            self.host.settlements.add(SaidOnLink(self, each, not event.settled), self._place_of(each), spoken, self)
+        if self.lacks_room:
+            self.go_on_later()
+
+    def go_on_later(self) -> None:
+        """See JointUser."""
+        self.host.finish_later(self)
 
     def _settled_in(self, event: Settled, state: TransactionalState, ranges: list[SentRange]) -> None:
         """The settlement is part of a transaction: it is answered now, and done at the commit."""
@@ -172,8 +180,8 @@ class QueueReceiverNode(Node):
             if not event.settled:
                 answer = TransactionalState(txn_id=txn_id, outcome=spoken.answer)
                 self.link.answer([(event.first_id, event.last_id)], answer)
-        if self._lacks_room:
-            self.host.finish_later(self)
+        if self.lacks_room:
+            self.go_on_later()
 
     def _place_of(self, sent: SentRange) -> FragmentPlace:
         """The fragment that these deliveries came from: of several, their tokens say which."""
@@ -202,7 +210,7 @@ class QueueReceiverNode(Node):
         return self._parts.kept is not None
 
     def is_idle(self) -> bool:
-        return self.link.credit == 0 and not len(self.sent)
+        return self.link.credit == 0 and not self.link.unsettled_count
 
     def stands_on(self, entity: str) -> bool:
         return self._fragments.places[0].goes_with(entity)
@@ -349,7 +357,7 @@ class QueueReceiverNode(Node):
         elif not parts.are_idle:
             self._keep(is_drain=is_drain)
         room = self._room if credit else 0
-        self._lacks_room = room < credit
+        self.lacks_room = room < credit
         wanted = min(credit, room)
         if wanted > 0 and parts.ask(wanted, is_drain=is_drain):
             return True
@@ -367,7 +375,7 @@ class QueueReceiverNode(Node):
         traffic = self._traffic
         traffic.messages_out += progress.events
         traffic.bytes_out += progress.bytes
-        self._lacks_room = not progress.events  # or the window is shut, or the transport full
+        self.lacks_room = not progress.events  # or the window is shut, or the transport full
         granted = self.link.sender_credit
         # Mostly the credit is used up by that, and nothing is left to give up.
         is_over = not granted.credit and not granted.drain and self._parts.are_idle

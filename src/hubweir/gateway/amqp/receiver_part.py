@@ -32,6 +32,7 @@ from hubweir.broker.commands.fragment import (
     SettleMessages,
 )
 from hubweir.errors import ServiceError
+from hubweir.gateway.amqp.joint_settlements import JointUser
 from hubweir.gateway.amqp.kept_messages import KeptMessages, name_partition
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.sent_tokens import SentTokens
@@ -39,7 +40,7 @@ from hubweir.gateway.amqp.session_filter import SessionWish
 from hubweir.gateway.brokers import BrokerClient, error_of
 from hubweir.gateway.fragments import FragmentPlace
 from hubweir.kernels.contract import MESSAGE_WIDTH
-from hubweir.queue.settle_outcome import TOKEN_BYTES, SettleOutcome
+from hubweir.queue.settle_outcome import SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.traced_step import Trace
 
@@ -61,14 +62,8 @@ class PartState(Enum):
 ASKED = (PartState.LOOKING, PartState.WAITING)  # a receive is outstanding
 
 
-class PartUser(Protocol):
-    """The node whose part it is. Each may be called before the part's own method returned.
-
-    sent: what its link has sent and nobody has settled.
-    """
-
-    link: SenderLink
-    sent: SentTokens
+class PartUser(JointUser, Protocol):
+    """The node whose part it is. Each may be called before the part's own method returned."""
 
     def part_opened(self, part: ReceiverPart, answer: ReceiverOpened) -> None:
         """It has its receiver."""
@@ -104,7 +99,7 @@ class ReceiverPart:
         self.is_slow = False
         self._since_ms = 0  # when an answer was asked for that comes at once
         self.kept = KeptMessages()
-        self._user = user
+        self.user = user
         self._host = host
         self._sub_queue = sub_queue
         self._mode = mode
@@ -145,7 +140,7 @@ class ReceiverPart:
             self._receiver_id, self.state = answer.receiver_id, PartState.IDLE
             if answer.session_id is not None:
                 self._host.joint.expect(self._receiver_id, self)
-            self._user.part_opened(self, answer)
+            self.user.part_opened(self, answer)
 
     def is_receiver(self, broker: BrokerClient, receiver_id: int) -> bool:
         """Whether its receiver is the one that a broker names so."""
@@ -185,7 +180,7 @@ class ReceiverPart:
             self.state, self.is_slow = PartState.AWAY, False
             self.release()
             self._close_receiver()
-            self._user.part_away(self, error)
+            self.user.part_away(self, error)
 
     # Receiving
 
@@ -254,24 +249,18 @@ class ReceiverPart:
             return
         self.found_nothing = not rows and self.state is PartState.LOOKING
         self.state, self._asked, self.is_slow = PartState.IDLE, 0, False
-        self._user.part_answered()
+        self.user.part_answered()
 
     # What it is given while it waits, in a session (joint_deliveries.py)
-
-    @property
-    def link(self) -> SenderLink:
-        """See GivenPart."""
-        return self._user.link
 
     @property
     def passes_on(self) -> bool:
         """See GivenPart. Who is traced sends messages itself."""
         return not self.kept.count and self._tracer is None and not self._gives_back
 
-    def passed_on(self, first_id: int, tokens: bytes) -> None:
+    def passed_on(self, count: int) -> None:
         """See GivenPart."""
-        self._asked -= len(tokens) // TOKEN_BYTES
-        self._user.sent.add(first_id, tokens)
+        self._asked -= count
 
     def keep(self, run: bytes, rows: array[int]) -> None:
         """See GivenPart."""
@@ -282,7 +271,7 @@ class ReceiverPart:
         if self._gives_back:
             self.release()
         else:
-            self._user.part_answered()
+            self.user.part_answered()
 
     # What was received
 
@@ -310,7 +299,7 @@ class ReceiverPart:
         self.kept.took(answer.codes)
         self.is_slow = False
         if self.state is not PartState.OVER:
-            self._user.part_answered()
+            self.user.part_answered()
 
     def send(self, link: SenderLink, sent: SentTokens, max_bytes: int) -> SendProgress:
         """Send messages that are ready, as many as may go; sent: gets their tokens, where they are to be settled."""

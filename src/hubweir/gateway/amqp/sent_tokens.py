@@ -36,10 +36,6 @@ class SentTokens:
     def __init__(self) -> None:
         self._stretches: list[_Stretch] = []  # in the order they were sent
 
-    def __len__(self) -> int:
-        """How many deliveries are not settled."""
-        return sum(stretch.left for stretch in self._stretches)
-
     def add(self, first_id: int, tokens: bytes) -> None:
         """Deliveries first_id and following were sent with these tokens."""
         count = len(tokens) // TOKEN_BYTES

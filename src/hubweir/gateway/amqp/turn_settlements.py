@@ -10,7 +10,7 @@ why a message is a dead letter) goes alone: a refusal of it is of its link.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -50,12 +50,37 @@ class WritingConnection(Protocol):
     wake: Callable[[], None]
 
 
-class _Said(Struct, frozen=True):
+class SaidPart(Protocol):
+    """What was said of deliveries that were sent together, on one link or on several (joint_deliveries.py)."""
+
+    @property
+    def sent(self) -> SentRange:
+        """These deliveries."""
+
+    @property
+    def session(self) -> Session | None:
+        """Where all that wait for an answer hear of it at once; None: nobody does, or they are told apart."""
+
+    def apart(self) -> Iterable[SaidOnLink]:
+        """The same by link."""
+
+
+class SaidOnLink(Struct, frozen=True):
     """What one link said of deliveries that it was sent together. waits: it wants to hear what became of them."""
 
     user: SettlingUser
     sent: SentRange
     waits: bool
+
+    @property
+    def session(self) -> Session | None:
+        """See SaidPart."""
+        link = self.user.link
+        return link.session if self.waits and link.is_attached else None
+
+    def apart(self) -> tuple[SaidOnLink]:
+        """See SaidPart."""
+        return (self,)
 
 
 @dataclass(slots=True)
@@ -65,7 +90,7 @@ class _Together:
     connection: WritingConnection
     place: FragmentPlace
     spoken: Spoken
-    said: list[_Said] = field(default_factory=list)
+    said: list[SaidPart] = field(default_factory=list)
     size: int = 0
 
     def submit(self, faults: Faults | None) -> None:
@@ -86,11 +111,8 @@ class _Together:
     def _tell_together(self) -> None:
         """All is done: whoever waits hears the same. Links mostly spoke in the order of their ids."""
         by_session: defaultdict[Session, list[DeliveryRange]] = defaultdict(list)
-        for each in self.said:
-            link, sent = each.user.link, each.sent
-            if not each.waits or not link.is_attached:
-                continue
-            ranges = by_session[link.session]
+        for session, sent in self._hearing():
+            ranges = by_session[session]
             if ranges and (sent.first_id - ranges[-1].last_id) % MODULUS == 1:
                 ranges[-1] = DeliveryRange(ranges[-1].first_id, sent.last_id)
             else:
@@ -99,10 +121,25 @@ class _Together:
             session.answer([(span.first_id, span.last_id) for span in merge_ranges(ranges)], self.spoken.answer)
         self.connection.wake()
 
+    def _hearing(self) -> Iterable[tuple[Session, SentRange]]:
+        """The deliveries whose receivers wait to hear, and are there."""
+        for each in self.said:
+            session = each.session
+            if session is not None:
+                yield session, each.sent
+                continue
+            for one in each.apart():
+                session = one.session
+                if session is not None:
+                    yield session, one.sent
+
+    def _apart(self) -> list[SaidOnLink]:
+        return [one for each in self.said for one in each.apart()]
+
     def _tell_apart(self, codes: bytes) -> None:
         """Some locks were lost. codes: of all tokens."""
         its_codes, at = defaultdict[SettlingUser, bytearray](bytearray), 0
-        for each in self.said:
+        for each in self._apart():
             end = at + len(each.sent.tokens) // TOKEN_BYTES
             its_codes[each.user] += codes[at:end]
             at = end
@@ -112,7 +149,7 @@ class _Together:
     def _by_user(self) -> dict[SettlingUser, Settling]:
         """What each of them settled, in the order in which it said so."""
         found: dict[SettlingUser, Settling] = {}
-        for each in self.said:
+        for each in self._apart():
             settling = found.get(each.user)
             if settling is None:
                 settling = found[each.user] = Settling(self.spoken)
@@ -127,16 +164,16 @@ class TurnSettlements:
         self._connection = connection
         self.waiting: dict[tuple[object, ...], _Together] = {}
 
-    def add(self, user: SettlingUser, place: FragmentPlace, spoken: Spoken, sent: SentRange, *, waits: bool) -> None:
-        """A receiver settled deliveries of messages of this fragment; waits: it wants to hear of it."""
+    def add(self, said: SaidPart, place: FragmentPlace, spoken: Spoken, user: SettlingUser | None = None) -> None:
+        """Receivers settled deliveries of messages of this fragment. user: the one of them, where there are details."""
         key: tuple[object, ...] = (place.log_id, spoken)
         if spoken.details is not None:
             key = (place.log_id, spoken.outcome, spoken.details, user)
         together = self.waiting.get(key)
         if together is None:
             together = self.waiting[key] = _Together(self._connection, place, spoken)
-        together.said.append(_Said(user, sent, waits))
-        together.size += len(sent.tokens)
+        together.said.append(said)
+        together.size += len(said.sent.tokens)
         if together.size >= TOGETHER_BYTES:
             del self.waiting[key]
             together.submit(None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hubweir.amqp.messaging.outcome import Accepted
-from hubweir.amqp.transport.events import Settled
+from hubweir.amqp.transport.events import SettledTogether
 from hubweir.amqp.transport.joint_send import send_jointly
 from hubweir.amqp.transport.performatives import Detach, Disposition, Flow
 from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
@@ -47,7 +47,7 @@ def three_links(*, window: int = 5_000, next_id: int = 0) -> tuple[Side, list[Se
 
 
 def send(links: list[SenderLink], run: bytearray, *, max_bytes: int = 1 << 20) -> SendProgress:
-    return send_jointly(links, COUNTS, run, message_rows(run, 6), id_prefix=PREFIX, max_bytes=max_bytes)
+    return send_jointly(links, COUNTS, run, message_rows(run, 6), id_prefix=PREFIX, max_bytes=max_bytes, context="ours")
 
 
 def test_it_is_what_each_would_send_by_itself_to_the_byte_and_the_count() -> None:
@@ -71,9 +71,9 @@ def test_it_is_what_each_would_send_by_itself_to_the_byte_and_the_count() -> Non
     assert session.next_delivery_id == own.next_delivery_id == 4
     assert session.window.remote_window == own.window.remote_window
     feed(jointly, frame(Disposition(role=True, first=2**32 - 2, last=3, settled=True, state=Accepted())))
-    assert [(each.link, each.first_id, each.last_id) for each in jointly.events if isinstance(each, Settled)] == [
-        (others[0], 2**32 - 2, 2**32 - 2), (others[1], 2**32 - 1, 1), (others[2], 2, 3),
-    ]  # fmt: skip
+    [settled] = [each for each in jointly.events if isinstance(each, SettledTogether)]
+    assert (settled.sent.context, settled.first_id, settled.last_id) == ("ours", next_id, 3)
+    assert settled.sent.links_of(next_id, 3) == [others[0], *[others[1]] * 3, *[others[2]] * 2]
     assert [other.unsettled_count for other in others] == [0, 0, 0]
 
 
@@ -124,3 +124,17 @@ def test_nothing_goes_out_on_a_session_that_was_ended() -> None:
     side.drain()
     assert send(links, a_run(*(b"%d" % number for number in range(6)))).events == 0
     assert side.drain() == b""
+
+
+def test_what_a_link_that_is_over_sent_with_others_is_unsettled_no_more() -> None:
+    """The deliveries of the second link lie between those of the others."""
+    side, links = three_links(next_id=2**32 - 2)
+    send(links, a_run(*(b"%d" % number for number in range(6))))
+    feed(side, frame(Detach(handle=1, closed=True)))
+    unsettled = links[0].session.settlement.sent
+    assert [(each.first, each.last) for each in unsettled] == [(2**32 - 2, 2**32 - 2), (2, 3)]
+    feed(side, frame(Disposition(role=True, first=2**32 - 2, last=3, settled=True, state=Accepted())))
+    settled = [each for each in side.events if isinstance(each, SettledTogether)]
+    assert [(each.first_id, each.last_id) for each in settled] == [(2**32 - 2, 2**32 - 2), (2, 3)]
+    assert [each.sent.links_of(each.first_id, each.last_id) for each in settled] == [[links[0]], [links[2]] * 2]
+    assert [link.unsettled_count for link in links] == [0, 0, 0] and not len(unsettled)
