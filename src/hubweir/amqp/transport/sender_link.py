@@ -107,7 +107,11 @@ class SenderLink(Link):
 
     def takes(self, deliveries: int) -> bool:
         """Whether so many may be sent unsettled, as far as the link itself says: its session may hold frames back."""
-        return self.is_attached and deliveries <= min(self.sender_credit.credit, self.unsettled_room)
+        return (
+            deliveries <= self.sender_credit.credit
+            and deliveries <= self._unsettled_most - self.unsettled_count
+            and self.is_attached
+        )
 
     def _sendable(self, settled: bool) -> int:
         # While frames are held back, the window is shut.

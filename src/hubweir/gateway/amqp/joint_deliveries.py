@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from itertools import groupby
-from operator import attrgetter
 from typing import Protocol
 
 from msgspec import Struct
 
 from hubweir.amqp.transport.joint_send import send_jointly
+from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.amqp.transport.session import Session
 from hubweir.broker.commands.fragment import MessagesGiven
 from hubweir.gateway.amqp.joint_settlements import JointSettlements, JointUser, SettlingConnection
@@ -41,8 +40,14 @@ class GivenPart(Protocol):
         """The node of its link."""
 
     @property
-    def passes_on(self) -> bool:
-        """Whether what it is given may go out past it: it keeps nothing that goes first."""
+    def link(self) -> SenderLink:
+        """Its link."""
+
+    def session_for(self, count: int) -> Session | None:
+        """Where so many messages that it is given may go out now, past it: it keeps nothing that goes first.
+
+        None: not all of them may.
+        """
 
     def passed_on(self, count: int) -> None:
         """So many messages that it was given were sent on its link."""
@@ -58,20 +63,12 @@ class JointConnection(SettlingConnection, SharedConnection, Protocol):
 
 
 class _Given(Struct, frozen=True):
-    """What one part is given: rows from `first` on. part: None when its link is over."""
+    """What parts are given that send on one session: rows from `first` on, of each part so many."""
 
-    part: GivenPart | None
+    session: Session
     first: int
-    count: int
-
-    @property
-    def session(self) -> Session | None:
-        """Where all of it may go out now, as far as its link says."""
-        part = self.part
-        if part is None or not part.passes_on:
-            return None
-        link = part.user.link
-        return link.session if link.takes(self.count) else None
+    parts: list[GivenPart]
+    counts: array[int]
 
 
 class JointDeliveries:
@@ -98,50 +95,53 @@ class JointDeliveries:
         """Send what was given, or have it kept."""
         receivers, rows = array("q", push.receivers), array("q", push.rows)
         parts, many, first = self._parts.get(push.log_id, {}), len(receivers) // 2, 0
-        given: list[_Given] = []
-        for receiver_id, count in zip(receivers[:many], receivers[many:], strict=True):
-            given.append(_Given(parts.get(receiver_id), first, count))
-            first += count
         one = next(iter(parts.values()), None)
         if one is not None and one.names_partition:  # all are of one fragment
             name_partition(rows, one.place.number)
-        for session, its in groupby(given, key=attrgetter("session")):
-            if session is None:
-                for each in its:
-                    _keep(each, 0, push.run, rows)
-            else:
-                self._send(list(its), push.run, rows)
+        given: _Given | None = None  # what is to be sent next, by one call
+        for receiver_id, count in zip(receivers[:many], receivers[many:], strict=True):
+            part = parts.get(receiver_id)
+            session = None if part is None else part.session_for(count)
+            if given is not None and session is not given.session:
+                self._send(given, push.run, rows)
+                given = None
+            if part is not None and session is None:
+                _keep(part, push.run, rows, first, first + count)
+            elif part is not None and session is not None:
+                if given is None:
+                    given = _Given(session, first, [], array("q"))
+                given.parts.append(part)
+                given.counts.append(count)
+            first += count
+        if given is not None:
+            self._send(given, push.run, rows)
         self._connection.wake()
 
-    def _send(self, given: list[_Given], run: bytes | memoryview, rows: array[int]) -> None:
+    def _send(self, given: _Given, run: bytes | memoryview, rows: array[int]) -> None:
         """Send what links of one session were given; what does not go out is kept."""
-        parts = [each.part for each in given if each.part is not None]
-        users = [part.user for part in parts]
-        first, end = given[0].first, given[-1].first + given[-1].count
-        its = rows[first * MESSAGE_WIDTH : end * MESSAGE_WIDTH]
-        written = 0
-        room = self._connection.share.left_bytes(len(run))
+        parts, counts, at = given.parts, given.counts, given.first
+        its = rows[at * MESSAGE_WIDTH : (at + sum(counts)) * MESSAGE_WIDTH]
+        left, room = 0, self._connection.share.left_bytes(len(run))
         if room > 0:
-            of_each = [user for user, each in zip(users, given, strict=True) for _ in range(each.count)]
+            of_each = [part.user for part, count in zip(parts, counts, strict=True) for _ in range(count)]
             progress = send_jointly(
-                [user.link for user in users],
-                array("q", [each.count for each in given]),
+                [part.link for part in parts],
+                counts,
                 run,
                 its,
                 id_prefix=parts[0].id_prefix,
                 max_bytes=room,
                 context=self.settlements.sent(parts[0].place, of_each, message_tokens(its, 0, len(of_each))),
             )
-            written = progress.events
-            self._count(parts[0], written, progress.bytes)
-        left = written
-        for part, each in zip(parts, given, strict=True):
-            sent = min(left, each.count)
+            left = progress.events
+            self._count(parts[0], left, progress.bytes)
+        for part, count in zip(parts, counts, strict=True):
+            sent = min(left, count)
             if sent:
                 part.passed_on(sent)
-                left -= sent
-            if sent < each.count:
-                _keep(each, sent, run, rows)
+            if sent < count:
+                _keep(part, run, rows, at + sent, at + count)
+            at, left = at + count, left - sent
 
     def _count(self, part: GivenPart, messages: int, size: int) -> None:
         gateway = self._connection.gateway
@@ -151,13 +151,11 @@ class JointDeliveries:
         traffic.bytes_out += size
 
 
-def _keep(given: _Given, sent: int, run: bytes | memoryview, rows: array[int]) -> None:
-    """Have a part keep what of its messages was not sent: their own records, and not those of all others."""
-    if given.part is None:
-        return
-    own = rows[(given.first + sent) * MESSAGE_WIDTH : (given.first + given.count) * MESSAGE_WIDTH]
+def _keep(part: GivenPart, run: bytes | memoryview, rows: array[int], first: int, last: int) -> None:
+    """Have a part keep its messages rows[first:last]: their own records, and not those of all others."""
+    own = rows[first * MESSAGE_WIDTH : last * MESSAGE_WIDTH]
     records = own[Q_RECORD::MESSAGE_WIDTH]  # nobody else's lie between them; one that was changed lies behind others
-    begin, last = min(records), max(records)
-    end = last + int.from_bytes(run[last : last + 4], "big")
+    begin, behind = min(records), max(records)
+    end = behind + int.from_bytes(run[behind : behind + 4], "big")
     own[Q_RECORD::MESSAGE_WIDTH] = array("q", [at - begin for at in records])
-    given.part.keep(bytes(run[begin:end]), own)
+    part.keep(bytes(run[begin:end]), own)

@@ -19,6 +19,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from hubweir.amqp.transport.sender_link import SenderLink, SendProgress
+from hubweir.amqp.transport.session import Session
 from hubweir.broker.commands.command import Answer, nobody_waits
 from hubweir.broker.commands.fragment import (
     CancelReceive,
@@ -82,6 +83,12 @@ class ReceiverPart:
     names_partition: messages say of which fragment they are. found_nothing: the last look. is_slow: see above.
     """
 
+    __slots__ = (
+        "_asked", "_gives_back", "_host", "_mode", "_receiver_id", "_since_ms", "_sub_queue", "_trace", "_tracer",
+        "_wait", "found_nothing", "id_prefix", "is_slow", "kept", "link", "names_partition", "place", "state",
+        "takes_first", "user",
+    )  # fmt: skip
+
     def __init__(
         self,
         user: PartUser,
@@ -100,6 +107,7 @@ class ReceiverPart:
         self._since_ms = 0  # when an answer was asked for that comes at once
         self.kept = KeptMessages()
         self.user = user
+        self.link = user.link
         self._host = host
         self._sub_queue = sub_queue
         self._mode = mode
@@ -253,10 +261,12 @@ class ReceiverPart:
 
     # What it is given while it waits, in a session (joint_deliveries.py)
 
-    @property
-    def passes_on(self) -> bool:
+    def session_for(self, count: int) -> Session | None:
         """See GivenPart. Who is traced sends messages itself."""
-        return not self.kept.count and self._tracer is None and not self._gives_back
+        link = self.link
+        if self.kept.count or self._tracer is not None or self._gives_back or not link.takes(count):
+            return None
+        return link.session
 
     def passed_on(self, count: int) -> None:
         """See GivenPart."""

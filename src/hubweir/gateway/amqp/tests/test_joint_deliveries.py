@@ -217,7 +217,8 @@ def test_a_full_transport_keeps_messages_in_their_order(peer: Peer) -> None:
     assert settle(peer, links[1], 4, 4, Accepted()) == [(4, 4, Accepted())]
 
 
-def test_messages_behind_those_that_were_given_back_are_given_back_too(world: World, peer: Peer) -> None:
+@pytest.mark.parametrize("is_full", [True, False])
+def test_messages_behind_those_that_were_given_back_are_given_back_too(world: World, peer: Peer, is_full: bool) -> None:
     """The receiver takes its credit back and grants it again, while its broker gives it a message more."""
     link = accept_session(peer, "a", credit=5)
     other = world.trusted_peer()
@@ -228,6 +229,8 @@ def test_messages_behind_those_that_were_given_back_are_given_back_too(world: Wo
     for credit in (0, 5):
         link.grant(credit)
         peer.run()
+    if not is_full:
+        peer.host.on_writable()
     send_in_turn(other, "a3")
     peer.host.on_writable()
     peer.run()
@@ -350,6 +353,14 @@ def test_traced_messages_are_delivered_when_the_last_one_is_out(world: World, pe
     peer.host.on_writable()
     peer.run()
     assert told.ends == [""] and bodies(peer, links) == [["a tea", "a more tea"], []]
+
+
+def test_links_that_are_traced_send_for_themselves(world: World) -> None:
+    notes, peer = Notes(world), world.trusted_peer()
+    links = [accept_session(peer, name, credit=5) for name in "ab"]
+    send_in_turn(peer, "a tea", "b tea", "b more tea")
+    assert bodies(peer, links) == [["a tea"], ["b tea", "b more tea"]]
+    assert [told.ends for told in notes.named("deliver")] == [[""], [""]]
 
 
 def test_what_is_kept_behind_messages_that_were_given_back_has_a_span_of_its_own(world: World, peer: Peer) -> None:
