@@ -29,14 +29,16 @@ def changed_records(data: Data, header: BatchHeader) -> list[ChangedRecord]:
         ChangedRecord(
             fields[place * INCOMING_WIDTH : (place + 1) * INCOMING_WIDTH],
             header.first_index,
-            session_id_of(data, fields, place),
+            session_id,
         )
-        for place in range(header.count)
+        for place, session_id in enumerate(session_ids_of(data, fields))
     ]
 
 
-def session_id_of(data: Data, fields: array[int], place: int) -> bytes | None:
-    """The session id of an incoming row; None: it has none."""
-    at = place * INCOMING_WIDTH
-    start = fields[at + I_SESSION]
-    return bytes(data[start : start + fields[at + I_SESSION_LENGTH]]) if start >= 0 else None
+def session_ids_of(data: Data, fields: array[int]) -> list[bytes | None]:
+    """The session id of each incoming row; None: it has none."""
+    starts, lengths = fields[I_SESSION::INCOMING_WIDTH], fields[I_SESSION_LENGTH::INCOMING_WIDTH]
+    return [
+        bytes(data[start : start + length]) if start >= 0 else None
+        for start, length in zip(starts, lengths, strict=True)
+    ]

@@ -11,6 +11,9 @@ from hubweir.errors import ServiceError
 from hubweir.queue.message_session import MessageSession
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
+# What is being read for a receiver for which nothing is.
+NOTHING = array("q")
+
 
 class FragmentReceiver:
     """Who receives from a sub-queue; made by a fragment. Its owner keeps it until it closes.
@@ -42,7 +45,7 @@ class FragmentReceiver:
         self.locked_until_ms: int | None = None
         self.is_open = True
         self.is_cancelled = False
-        self.reading = array("q")
+        self.reading = NOTHING
 
     @property
     def is_reading(self) -> bool:

@@ -150,7 +150,7 @@ def _decode_sessions(state: FragmentState, data: memoryview, at: int) -> int:
                 bits, number = page.rows[row + M_STATE], page.rows[row + M_SESSION]
                 found = state.sessions.by_number.get(number)
                 if found is not None and bits & STATE_BITS and not bits & SUB_QUEUE_BITS:
-                    state.sessions.place(found, (page.first + row // QUEUE_WIDTH,))
+                    state.sessions.place(found, page.first + row // QUEUE_WIDTH)
     return at
 
 

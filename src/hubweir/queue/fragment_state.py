@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -32,7 +33,7 @@ from hubweir.kernels.queue_contract import (
 from hubweir.kernels.stored_batch import KIND_EVENTS, BatchHeader
 from hubweir.messaging_store.operations import operations_in
 from hubweir.messaging_store.record import headers_of
-from hubweir.queue.arrived_records import ChangedRecord, Data, session_id_of
+from hubweir.queue.arrived_records import ChangedRecord, Data, session_ids_of
 from hubweir.queue.changed_properties import dead_letter_properties, merged_properties
 from hubweir.queue.duplicate_window import DuplicateWindow
 from hubweir.queue.forward_origin import FORWARDED
@@ -210,16 +211,29 @@ class FragmentState:
         if dropped:
             self.messages.drop([(first + place, 1) for place in dropped])
         if settings.requires_session or (self._keeps_sessions and max(fields[I_SESSION::INCOMING_WIDTH]) >= 0):
-            arrived: dict[bytes, list[int]] = {}
-            for place in sorted(set(range(header.count)).difference(dropped)) if dropped else range(header.count):
-                session_id = session_id_of(data, fields, place)
-                if session_id is None and settings.requires_session and arrivals is not None:
-                    self._modify(first + place, 1, dead_letter_properties(*NO_SESSION))
-                    self.messages.place(first + place, 1, ACTIVE, SubQueue.DEAD_LETTERS)
-                elif session_id is not None or settings.requires_session:
-                    arrived.setdefault(session_id or b"", []).append(first + place)
-            for session_id, counts in arrived.items():
-                self.sessions.enter(self.messages, session_id, counts)
+            counts, session_ids = list(range(first, first + header.count)), session_ids_of(data, fields)
+            if dropped:
+                left = sorted(set(range(header.count)).difference(dropped))
+                counts, session_ids = [counts[place] for place in left], [session_ids[place] for place in left]
+            if None in session_ids:
+                counts, named = self._in_sessions(counts, session_ids, settings, is_forwarded=arrivals is not None)
+            else:
+                named = cast("list[bytes]", session_ids)
+            self.sessions.enter(self.messages, named, counts)
+
+    def _in_sessions(
+        self, counts: list[int], session_ids: list[bytes | None], settings: LoggedSettings, *, is_forwarded: bool
+    ) -> tuple[list[int], list[bytes]]:
+        """Those of new messages that are in a session, and its id; what was forwarded without one is a dead letter."""
+        found = list[int](), list[bytes]()
+        for count, session_id in zip(counts, session_ids, strict=True):
+            if session_id is None and settings.requires_session and is_forwarded:
+                self._modify(count, 1, dead_letter_properties(*NO_SESSION))
+                self.messages.place(count, 1, ACTIVE, SubQueue.DEAD_LETTERS)
+            elif session_id is not None or settings.requires_session:
+                found[0].append(count)
+                found[1].append(session_id or b"")
+        return found
 
     def _next_expected(self, header: BatchHeader) -> Operation | None:
         """What was said of the messages of the next batch; None: nothing. CorruptStore: they are more."""
@@ -261,10 +275,9 @@ class FragmentState:
                 rows = page.rows[row * QUEUE_WIDTH : last_row * QUEUE_WIDTH]
                 states, numbers = rows[M_STATE::QUEUE_WIDTH], rows[M_SESSION::QUEUE_WIDTH]
                 there = [number for bits, number in zip(states, numbers, strict=True) if bits & STATE_BITS]
-                for place, number in enumerate(there):
-                    if number >= 0:
-                        session_id = origin.sessions.by_number[number].session_id
-                        self.sessions.enter(self.messages, session_id, (count + place,))
+                named = [(count + place, number) for place, number in enumerate(there) if number >= 0]
+                session_ids = [origin.sessions.by_number[number].session_id for _, number in named]
+                self.sessions.enter(self.messages, session_ids, [count for count, _ in named])
 
     def _copy_changed(self, origin: FragmentState, count: int, record: ChangedRecord) -> None:
         settings, found = self._known_settings, origin.messages.find(count)
@@ -285,7 +298,7 @@ class FragmentState:
         else:
             self.messages.came_as(copy, first)
         if settings.requires_session and record.session_id is not None:
-            self.sessions.enter(self.messages, record.session_id, (copy,))
+            self.sessions.enter(self.messages, [record.session_id], [copy])
 
     @property
     def _known_settings(self) -> LoggedSettings:

@@ -15,7 +15,7 @@ from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCK
 from hubweir.kernels.queue_contract import LOCKED, M_INDEX, M_LOCK, M_STATE, SETTLING, SUB_QUEUE_BITS
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment_core import FragmentCore, OnLogged
-from hubweir.queue.fragment_receiver import FragmentReceiver
+from hubweir.queue.fragment_receiver import NOTHING, FragmentReceiver
 from hubweir.queue.fragment_values import OnDone, ReceivedMessages, Times
 from hubweir.queue.message_page import NEVER
 from hubweir.queue.message_session import MessageSession
@@ -105,7 +105,7 @@ class MessageGiving:
         """The records of messages that were marked were read, or why not: answer their receive."""
         receiver = given.receiver
         if receiver is not None:
-            receiver.reading = array("q")
+            receiver.reading = NOTHING
         if isinstance(answer, Refused):
             self._not_read(given, answer)
         elif receiver is not None and not receiver.is_open:

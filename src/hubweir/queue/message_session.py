@@ -156,21 +156,30 @@ class MessageSessions:
 
     # What the log says
 
-    def enter(self, messages: MessageTable, session_id: bytes, counts: Sequence[int]) -> None:
-        """Messages that have just been counted, in this order, are some of this session."""
-        session = self.get(session_id)
-        messages.in_session(counts, session.number)
-        self.place(session, counts)
+    def enter(self, messages: MessageTable, session_ids: Sequence[bytes], counts: Sequence[int]) -> None:
+        """Messages that have just been counted, in this order, are each in the session of its id."""
+        session, numbers = None, array("q")
+        for session_id, count in zip(session_ids, counts, strict=True):
+            if session is None or session.session_id != session_id:
+                session = self.get(session_id)
+            numbers.append(session.number)
+            its = session.counts
+            if session.holder is not None and its and count > its[-1]:  # as nearly always; the rest is `place`
+                its.append(count)
+                session.live += 1
+                self._stirred[session] = None
+            else:
+                self.place(session, count)
+        messages.in_sessions(counts, numbers)
 
-    def place(self, session: MessageSession, counts: Sequence[int]) -> None:
-        """It has these messages, in order, behind its others; or between them, where their counts were reserved."""
-        if session.counts and counts[0] < session.counts[-1]:
-            for count in counts:
-                insort(session.counts, count)
+    def place(self, session: MessageSession, count: int) -> None:
+        """It has this message behind its others; or between them, where the count was reserved."""
+        if session.counts and count < session.counts[-1]:
+            insort(session.counts, count)
         else:
-            session.counts.extend(counts)
-        session.live += len(counts)
-        self.list(session, counts[0])
+            session.counts.append(count)
+        session.live += 1
+        self.list(session, count)
 
     def leave(self, messages: MessageTable, ranges: Ranges) -> None:
         """These messages are about to be gone, or to leave the main sub-queue."""
@@ -196,7 +205,7 @@ class MessageSessions:
         found = messages.find(new)
         session = None if found is None else self.by_number.get(found[0].rows[found[1] + M_SESSION])
         if session is not None:
-            self.place(session, (new,))
+            self.place(session, new)
             session.live -= 1
 
     def set_state(self, session_id: bytes, state: bytes | None, time_ms: int) -> None:

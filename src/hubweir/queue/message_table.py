@@ -470,15 +470,17 @@ class MessageTable:
             page.rows[at + M_INDEX] = index
             page.packed = None
 
-    def in_session(self, counts: Sequence[int], number: int) -> None:
-        """These messages, in order, are of the session of this number."""
-        first, many = counts[0], len(counts)
-        if many > 1 and counts[-1] - first == many - 1:
-            for page, row, last_row in self.parts(first, many):
-                its = array("q", (number,)) * (last_row - row)
-                page.rows[row * QUEUE_WIDTH + M_SESSION : last_row * QUEUE_WIDTH : QUEUE_WIDTH] = its
+    def in_sessions(self, counts: Sequence[int], numbers: array[int]) -> None:
+        """These messages, in order, are each of the session of its number."""
+        many = len(counts)
+        if many > 1 and counts[-1] - counts[0] == many - 1:
+            at = 0
+            for page, row, last_row in self.parts(counts[0], many):
+                behind = at + last_row - row
+                page.rows[row * QUEUE_WIDTH + M_SESSION : last_row * QUEUE_WIDTH : QUEUE_WIDTH] = numbers[at:behind]
+                at = behind
             return
-        for count in counts:
+        for count, number in zip(counts, numbers, strict=True):
             page = self.pages[count - 1 >> 12]
             page.rows[(count - page.first) * QUEUE_WIDTH + M_SESSION] = number
 

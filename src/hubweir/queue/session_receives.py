@@ -18,7 +18,7 @@ from msgspec import Struct
 from hubweir.kernels.contract import MESSAGE_WIDTH, Q_LOCKED_UNTIL_MS
 from hubweir.messaging_store.log import Refused
 from hubweir.queue.fragment_core import FragmentCore
-from hubweir.queue.fragment_receiver import FragmentReceiver, GivenMessages, OnGiven
+from hubweir.queue.fragment_receiver import NOTHING, FragmentReceiver, GivenMessages, OnGiven
 from hubweir.queue.fragment_values import ReceivedMessages, Times
 from hubweir.queue.message_giving import MessageGiving
 from hubweir.queue.message_page import NEVER
@@ -74,25 +74,30 @@ class SessionReceives:
 
     def serve(self, times: Times) -> None:
         """Give to those who wait what is ready in their sessions."""
-        state, just_asked = self._core.state, self._just_asked
+        state, waiting, just_asked = self._core.state, self.waiting, self._just_asked
         self._just_asked = []
         holders = [session.holder for session in state.sessions.take_stirred()]
         groups: dict[OnGiven | FragmentReceiver, list[_Picked]] = {}
-        for receiver in dict.fromkeys(just_asked + holders):
-            wanted = self.waiting.get(receiver)
-            if wanted is None or receiver.session is None or receiver.reading:
+        messages, now_ms = state.messages, times.stamp_ms
+        for receiver in just_asked + holders:
+            wanted = waiting.get(receiver)
+            if wanted is None or receiver.reading:
                 continue
             session = receiver.session
-            counts, size = session.select(state.messages, times.stamp_ms, wanted.max_count, wanted.max_bytes)
+            assert session is not None  # it waits here
+            counts, size = session.select(messages, now_ms, wanted.max_count, wanted.max_bytes)
             if not counts:
                 if not wanted.waits:
                     self.cancel(receiver)
             elif receiver.mode is ReceiveMode.PEEK_LOCK:
                 receiver.reading = counts
-                group = receiver.on_given if wanted.waits else None
-                groups.setdefault(group or receiver, []).append(_Picked(receiver, session, wanted, counts, size))
+                group = (receiver.on_given if wanted.waits else None) or receiver
+                its = groups.get(group)
+                if its is None:
+                    its = groups[group] = []
+                its.append(_Picked(receiver, session, wanted, counts, size))
             else:
-                del self.waiting[receiver]
+                del waiting[receiver]
                 self._giving.give_to(receiver, counts, wanted, times, self.wait)
         if groups:
             self._lock(groups, times)
@@ -104,9 +109,11 @@ class SessionReceives:
         for portion in portions:
             for picked in portion:
                 session, its_counts = picked.session, picked.counts
-                session.last_given = max(session.last_given, its_counts[-1])  # as `select` picks them: in order
+                last = its_counts[-1]  # as `select` picks them: in order
+                if last > session.last_given:
+                    session.last_given = last
                 counts += its_counts
-                ends_ms.extend([session.until_ms + later_ms] * len(its_counts))
+                ends_ms += array("q", (session.until_ms + later_ms,)) * len(its_counts)
         indexes, rows = self._giving.marked(counts, lock_ends_ms=NEVER, told_ms=-1, is_counted=True)
         rows[Q_LOCKED_UNTIL_MS::MESSAGE_WIDTH] = ends_ms  # sessions are held until different times
         at = 0
@@ -145,19 +152,19 @@ class SessionReceives:
         first, over = portion[0], list[_Picked]()
         on_given = first.receiver.on_given if first.wanted.waits else None
         if on_given is None:
-            first.receiver.reading = array("q")
+            first.receiver.reading = NOTHING
             del self.waiting[first.receiver]
             first.wanted.on_done(ReceivedMessages(memoryview(run), rows))
             return
-        for picked in portion:
-            wanted = picked.wanted
-            picked.receiver.reading = array("q")
-            wanted.max_count -= len(picked.counts)
-            wanted.max_bytes -= picked.size
-            # What else is ready did not fit: the holder asks again when it has taken these.
-            if wanted.max_count <= 0 or wanted.max_bytes <= 0 or picked.session.may_have_ready:
-                over.append(picked)
         receivers, many = [each.receiver for each in portion], array("q", [len(each.counts) for each in portion])
+        for picked, count in zip(portion, many, strict=True):
+            wanted, session = picked.wanted, picked.session
+            picked.receiver.reading = NOTHING
+            wanted.max_count = left = wanted.max_count - count
+            wanted.max_bytes = left_bytes = wanted.max_bytes - picked.size
+            # What else is ready did not fit: the holder asks again when it has taken these.
+            if left <= 0 or left_bytes <= 0 or session.ready_from < len(session.counts):
+                over.append(picked)
         on_given(GivenMessages(memoryview(run), rows, receivers, many))
         for picked in over:
             if self.waiting.get(picked.receiver) is picked.wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -211,14 +212,21 @@ def test_settling_a_long_session_looks_at_each_message_a_few_times(
     ]
 
 
-def test_messages_whose_counts_were_reserved_stand_between_those_that_came_behind_them() -> None:
+def enter(sessions: MessageSessions, messages: MessageTable, counts: Sequence[int]) -> None:
+    """These messages are of session "s"."""
+    sessions.enter(messages, [b"s"] * len(counts), counts)
+
+
+@pytest.mark.parametrize("holder", [None, "somebody"])
+def test_messages_whose_counts_were_reserved_stand_between_those_that_came_behind_them(holder: str | None) -> None:
     """A transaction reserves counts: its messages may come when others of their session were given already."""
     messages, sessions = MessageTable(), MessageSessions()
     messages.add(incoming(4), 4, first_index=0, enqueued_ms=100, default_ttl_ms=-1)
-    sessions.enter(messages, b"s", array("q", (1, 4)))
+    enter(sessions, messages, (1, 4))
     session = sessions.by_id[b"s"]
+    session.holder = holder
     assert session.select(messages, 200, 10, 1 << 20)[0].tolist() == [1, 4]
-    sessions.enter(messages, b"s", array("q", (2, 3)))
+    enter(sessions, messages, (2, 3))
     assert session.counts.tolist() == [1, 2, 3, 4] and session.live == 4
     picked = session.select(messages, 200, 10, 1 << 20)[0].tolist()
     assert picked == [2, 3, 4], "none of them is locked, and it looks from the second on"
@@ -228,7 +236,7 @@ def test_a_session_gives_no_more_than_it_may_and_nothing_that_has_expired() -> N
     messages, sessions = MessageTable(), MessageSessions()
     for ttl_ms in (-1, 50, 200):  # enqueued at 100
         messages.add(incoming(2), 2, first_index=0, enqueued_ms=100, default_ttl_ms=ttl_ms)
-    sessions.enter(messages, b"s", array("q", range(1, 7)))
+    enter(sessions, messages, range(1, 7))
     session = sessions.by_id[b"s"]
 
     def selected(most: int, max_bytes: int) -> tuple[list[int], int]:

@@ -76,15 +76,16 @@ def test_all_that_is_active_without_a_mark_is_found_page_by_page_wherever_others
     assert [at for _, at in brief.ready_in(0)] == [0] and ready(brief) == [], "expired, and there"
 
 
-def test_messages_are_put_into_a_session_in_a_row_and_with_others_between_them_over_pages() -> None:
+def test_messages_are_put_into_sessions_in_a_row_and_with_others_between_them_over_pages() -> None:
     messages = table(2 * PAGE_ROWS)
     in_a_row = range(PAGE_ROWS - 2, PAGE_ROWS + 4)
     scattered = [5, 9, PAGE_ROWS - 10, PAGE_ROWS + 100]
-    messages.in_session(array("q", in_a_row), 7)
-    messages.in_session(array("q", scattered), 8)
+    messages.in_sessions(in_a_row, array("q", (7, 6, 7, 6, 7, 6)))
+    messages.in_sessions(scattered, array("q", (8, 9, 8, 9)))
     numbers = [number for page in messages.pages.values() for number in page.rows[M_SESSION::QUEUE_WIDTH]]
     found = {count: number for count, number in enumerate(numbers, 1) if number >= 0}
-    assert found == dict.fromkeys(in_a_row, 7) | dict.fromkeys(scattered, 8)
+    by_turns = dict(zip(in_a_row, (7, 6) * 3, strict=True)) | dict(zip(scattered, (8, 9) * 2, strict=True))
+    assert found == by_turns
 
 
 def test_pages_whose_messages_are_all_gone_are_dropped_but_not_the_newest() -> None:

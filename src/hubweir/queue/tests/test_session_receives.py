@@ -312,3 +312,16 @@ def test_the_end_of_the_fragment_within_a_telling_refuses_each_receive_once(
     enqueue(sessions, "a1", "b1")
     assert (group.answers, other.answers) == ({"a": [error]}, {"b": [error]})
     assert other.told == []
+
+
+def test_a_session_that_is_closed_frees_what_was_given_before_a_message_that_came_again(
+    sessions: SessionBench, group: Group
+) -> None:
+    """The last that it is given is not the last that it has."""
+    [receiver] = group.accept("a", max_count=3)
+    enqueue(sessions, "a1", "a2")
+    [[(_, got)]] = group.told
+    assert sessions.settle(got[:1], SettleOutcome.ABANDON) == [SETTLED]
+    assert group.heard() == [{"a": ["a1", "a2"]}, {"a": ["a1"]}]
+    sessions.close(receiver)
+    assert bodies(sessions.receive(sessions.accept("a"), wait_ms=10)) == ["a1", "a2"]
