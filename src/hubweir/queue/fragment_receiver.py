@@ -11,8 +11,7 @@ from hubweir.errors import ServiceError
 from hubweir.queue.message_session import MessageSession
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 
-# What is being read for a receiver for which nothing is.
-NOTHING = array("q")
+NOTHING = array("q")  # `reading` of receivers for which no message is being read; never changed
 
 
 class FragmentReceiver:

@@ -78,9 +78,8 @@ def describe(event: Event) -> list[object]:
             return [("credit", link.name, link.credit)]
         case Settled(link, first, last, outcome, settled):
             return [("settled", link.name, first, last, outcome, settled)]
-        case SettledTogether(sent, first, last, outcome, settled):
-            links = [link.name for link in sent.links_of(first, last)]
-            return [("settled together", links, first, last, outcome, settled)]
+        case SettledTogether(sent, outcome, settled):
+            return [("settled together", [link.name for link in sent.links], sent.first_id, outcome, settled)]
         case Answered(link, first, last, outcome):
             return [("answered", link.name, first, last, outcome)]
         case Drained(link):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -49,7 +50,7 @@ class PartialDelivery:
 
 
 class IdRange(Struct, Generic[Owner], frozen=True):
-    """Deliveries first to last of a session, both included, of one link. Ids wrap at 2**32."""
+    """Deliveries first to last of a session, both included, of one owner. Ids wrap at 2**32."""
 
     first: int
     last: int
@@ -62,22 +63,27 @@ class IdRange(Struct, Generic[Owner], frozen=True):
 
 
 class SentTogether(Struct, Generic[Owner], eq=False):
-    """Unsettled deliveries of a session that one call sent on several links (joint_send.py).
+    """Unsettled deliveries of a session with ids behind each other that one call sent on several links (joint_send.py).
 
-    first_id: of the first one; links: of each, in order; context: what the host knows of them.
+    first_id: of the first one. links, tags: of each, in order; the tags back to back, all of one size. context: what
+    the host knows of all of them.
     """
 
     first_id: int
     links: list[Owner]
+    tags: bytes
     context: object
 
-    def place_of(self, delivery_id: int) -> int:
-        """How many of them were sent before this one."""
-        return (delivery_id - self.first_id) % MODULUS
+    @property
+    def last_id(self) -> int:
+        """The id of the last one."""
+        return (self.first_id + len(self.links) - 1) % MODULUS
 
-    def links_of(self, first_id: int, last_id: int) -> list[Owner]:
-        """The links of a range of them, both ends included."""
-        return self.links[self.place_of(first_id) : self.place_of(last_id) + 1]
+    def part(self, place: int, end: int) -> SentTogether[Owner]:
+        """Those from one place on up to another, which keep nothing of the others alive."""
+        size = len(self.tags) // len(self.links)
+        first_id, tags = (self.first_id + place) % MODULUS, self.tags[place * size : end * size]
+        return SentTogether(first_id, self.links[place:end], tags, self.context)
 
 
 class UnsettledRanges(Generic[Owner]):
@@ -136,9 +142,10 @@ class UnsettledRanges(Generic[Owner]):
         high = low + (last - first) % MODULUS
         begin = bisect_left(self._lasts, low)
         if self._is_front(begin, low, high, owner):
-            its_owner = self._owners[begin]
-            if high < self._lasts[begin]:
-                self._firsts[begin] = high + 1
+            its_owner, stop = self._owners[begin], self._lasts[begin]
+            if high < stop:
+                self._firsts[begin], self._owners[begin] = high + 1, self._cut(its_owner, low, high + 1, stop)
+                its_owner = self._cut(its_owner, low, low, high)
             else:
                 del self._firsts[begin], self._lasts[begin], self._owners[begin]
             return [IdRange(first, last, its_owner)]
@@ -151,15 +158,24 @@ class UnsettledRanges(Generic[Owner]):
             if owner is not None and its_owner is not owner:
                 left.append((start, stop, its_owner))
                 continue
+            if low <= start and stop <= high:
+                taken.append(IdRange(start % MODULUS, stop % MODULUS, its_owner))
+                continue
             if start < low:
-                left.append((start, low - 1, its_owner))
-            taken.append(IdRange(max(start, low) % MODULUS, min(stop, high) % MODULUS, its_owner))
+                left.append((start, low - 1, self._cut(its_owner, start, start, low - 1)))
+            its_first, its_last = max(start, low), min(stop, high)
+            part = self._cut(its_owner, start, its_first, its_last)
+            taken.append(IdRange(its_first % MODULUS, its_last % MODULUS, part))
             if stop > high:
-                left.append((high + 1, stop, its_owner))
+                left.append((high + 1, stop, self._cut(its_owner, start, high + 1, stop)))
         self._firsts[begin:end] = [entry[0] for entry in left]
         self._lasts[begin:end] = [entry[1] for entry in left]
         self._owners[begin:end] = [entry[2] for entry in left]
         return taken
+
+    def _cut(self, owner: Owner, start: int, first: int, last: int) -> Owner:
+        """The owner of a part, first to last, of a range that begins at start."""
+        return owner
 
     def _is_front(self, at: int, low: int, high: int, owner: Owner | None) -> bool:
         """Whether ids low to high are the range at this place, or begin it: as nearly always."""
@@ -170,8 +186,12 @@ class UnsettledRanges(Generic[Owner]):
             and (owner is None or self._owners[at] is owner)
         )
 
+    def clear(self) -> None:
+        """Drop every delivery."""
+        self._firsts, self._lasts, self._owners = [], [], []
+
     def forget(self, owner: Owner) -> None:
-        """Drop every delivery of a link that is over."""
+        """Drop every delivery of an owner that is over."""
         keep = [at for at, its_owner in enumerate(self._owners) if its_owner is not owner]
         self._firsts = [self._firsts[at] for at in keep]
         self._lasts = [self._lasts[at] for at in keep]
@@ -180,3 +200,29 @@ class UnsettledRanges(Generic[Owner]):
     def __iter__(self) -> Iterator[IdRange[Owner]]:
         for first, last, owner in zip(self._firsts, self._lasts, self._owners, strict=True):
             yield IdRange(first % MODULUS, last % MODULUS, owner)
+
+
+class SentRanges(UnsettledRanges[Owner | SentTogether[Owner]]):
+    """Those that we sent: of one link each, or of those that were sent together just these deliveries."""
+
+    __slots__ = ()
+
+    def _cut(
+        self, owner: Owner | SentTogether[Owner], start: int, first: int, last: int
+    ) -> Owner | SentTogether[Owner]:
+        return owner.part(first - start, last + 1 - start) if isinstance(owner, SentTogether) else owner
+
+    def forget(self, owner: Owner | SentTogether[Owner]) -> None:
+        """Drop every delivery of a link that is over, and keep those that others sent together with it."""
+        kept: list[tuple[int, int, Owner | SentTogether[Owner]]] = []
+        for start, stop, its_owner in zip(self._firsts, self._lasts, self._owners, strict=True):
+            if not isinstance(its_owner, SentTogether) or owner not in its_owner.links:
+                if its_owner is not owner:
+                    kept.append((start, stop, its_owner))
+                continue
+            place = 0
+            for is_over, its in groupby(its_owner.links, key=lambda link: link is owner):
+                begin, place = place, place + sum(1 for _ in its)
+                if not is_over:
+                    kept.append((start + begin, start + place - 1, its_owner.part(begin, place)))
+        self._firsts, self._lasts, self._owners = [list(each) for each in zip(*kept, strict=True)] or ([], [], [])

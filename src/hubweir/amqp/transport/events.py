@@ -162,11 +162,12 @@ class Settled(Struct, frozen=True):
 
 
 class SettledTogether(Struct, frozen=True):
-    """The same about deliveries that were sent on several links by one call (joint_send.py)."""
+    """The receiver's word about deliveries that we sent unsettled on several links by one call (joint_send.py).
+
+    outcome, settled: as of Settled; but where the receiver waits, it is the host that answers.
+    """
 
     sent: SentTogether[SenderLink]
-    first_id: int
-    last_id: int
     outcome: DeliveryState | None
     settled: bool
 

@@ -1,7 +1,8 @@
 """Messages of a queue for several links of one session, written by one call of the kernel.
 
-A link that gets one message pays as much for a call of its own as for hundreds of messages. And so it is with what
-receivers say of them: their ids follow each other, so they are unsettled as one range, whatever links they went out on.
+A link that gets one message pays as much for a call of its own as for hundreds of messages. The ids of what one call
+sends follow each other, so it is unsettled in few ranges, whatever links it went out on, and what receivers say of a
+range is reported once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from hubweir.amqp.transport.sender_link import NOWHERE, SenderLink, SendProgress
 from hubweir.kernels import deliver_messages
 from hubweir.kernels.contract import SendRoom
 
+# Deliveries of one range. A range is cut when a part of it is settled, and each cut copies what is left.
+RANGE_DELIVERIES = 256
+
 
 def send_jointly(
     links: Sequence[SenderLink],
@@ -22,14 +26,15 @@ def send_jointly(
     rows: array[int],
     *,
     id_prefix: bytes,
+    tags: bytes,
     max_bytes: int,
     context: object,
 ) -> SendProgress:
     """Send unsettled the next counts[i] rows on links[i], which `takes` them, as SenderLink.send_messages does.
 
     All links are of one session, and their host answers (SenderLink.answer_by_host). What is sent are the first rows,
-    as many as the session's window and max_bytes allow; none while it holds frames back. What receivers say of them is
-    reported as SettledTogether, with this context.
+    as many as the session's window and max_bytes allow; none while it holds frames back. tags: of all rows, as the
+    kernel writes them. What receivers say is reported as SettledTogether, with tags and context.
     """
     session = links[0].session
     first_id, window = session.next_delivery_id, session.window.remote_window
@@ -47,7 +52,10 @@ def send_jointly(
             break
         link.started(its, settled=False)
         left -= its
-    if written:
-        session.settlement.sent.add(first_id, written, SentTogether(first_id, of_each[:written], context))
+    whole = SentTogether(first_id, of_each, tags, context)
+    for place in range(0, written, RANGE_DELIVERIES):
+        end = min(written, place + RANGE_DELIVERIES)
+        part = whole.part(place, end)
+        session.settlement.sent.add(part.first_id, end - place, part)
     session.written(links[0], written, frames, start)
     return SendProgress(written, size, NOWHERE, first_id)

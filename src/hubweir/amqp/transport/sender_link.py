@@ -72,7 +72,7 @@ class SenderLink(Link):
         self.session.settlement.unknown = unknown
 
     def answer(self, ranges: Sequence[tuple[int, int]], outcome: DeliveryState) -> None:
-        """Tell a receiver that settles second how deliveries ended, which Settled has reported: one frame a range.
+        """Tell a receiver that settles second how deliveries ended, of which it has spoken: one frame a range.
 
         ranges: first and last id of each, both included. Does nothing on a link that is over. (part 2, section 2.6.12)
         """
@@ -97,7 +97,7 @@ class SenderLink(Link):
 
     @property
     def unsettled_room(self) -> int:
-        """How many deliveries more may be unsettled. Settled tells that there are more; settled ones need no room."""
+        """How many deliveries more may be unsettled; settled ones need no room. Settled says that there is more."""
         return max(0, self._unsettled_most - self.unsettled_count)
 
     @property
@@ -258,8 +258,9 @@ class SenderLink(Link):
         """Drop frames that wait for the window, and forget unsettled deliveries."""
         super().release()
         self.session.held.drop(self)
-        self.session.settlement.forget_sent(self)
-        self.unsettled_count = 0
+        if self.unsettled_count:
+            self.session.settlement.sent.forget(self)
+            self.unsettled_count = 0
 
     def started(self, deliveries: int, *, settled: bool) -> None:
         """So many deliveries were written, on this link."""

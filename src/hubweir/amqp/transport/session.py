@@ -365,6 +365,7 @@ class Session:
 
     def _release_links(self) -> None:
         self.held.clear()
+        self.settlement.clear()  # at once: each link would look for its own
         for link in self.links:
             link.release()
 

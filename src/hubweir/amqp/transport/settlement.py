@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hubweir.amqp.messaging.outcome import DELIVERY_STATE, Accepted, DeliveryState, Received, Released
-from hubweir.amqp.transport.delivery import IdRange, SentTogether, UnsettledRanges
+from hubweir.amqp.transport.delivery import IdRange, SentRanges, SentTogether, UnsettledRanges
 from hubweir.amqp.transport.events import Answered, Settled, SettledTogether
 from hubweir.amqp.transport.faults import SessionFault
 from hubweir.amqp.transport.frame import SHORT_STATE_LIMIT_BYTES, settled_frames
@@ -41,7 +41,7 @@ class Settlement:
 
     def __init__(self) -> None:
         self.received: UnsettledRanges[ReceiverLink] = UnsettledRanges()
-        self.sent: UnsettledRanges[SenderLink | SentTogether[SenderLink]] = UnsettledRanges()
+        self.sent: SentRanges[SenderLink] = SentRanges()
         # Asked for what a receiver that waits for our word hears about deliveries that are not unsettled here (any
         # more). None: nothing. Set where a host answers by itself: there a client waits for every answer.
         self.unknown: Callable[[], DeliveryState] | None = None
@@ -86,9 +86,9 @@ class Settlement:
         for sent in taken:
             link = sent.owner
             if isinstance(link, SentTogether):
-                for its_link in link.links_of(sent.first, sent.last):
+                for its_link in link.links:
                     its_link.unsettled_count -= 1
-                session.report.add_event(SettledTogether(link, sent.first, sent.last, outcome, settled))
+                session.report.add_event(SettledTogether(link, outcome, settled))
                 continue
             link.unsettled_count -= sent.count
             if not settled and not link.host_answers:
@@ -129,18 +129,10 @@ class Settlement:
         for first, last in ranges:
             session.write(Disposition(role=False, first=first, last=last, settled=True, state=outcome))
 
-    def forget_sent(self, link: SenderLink) -> None:
-        """A link is over: nobody speaks of what it sent any more."""
-        if not link.unsettled_count:
-            return
-        self.sent.forget(link)
-        for each in list(self.sent):
-            together = each.owner
-            if isinstance(together, SentTogether) and link in together.links:
-                for place, its_link in enumerate(together.links_of(each.first, each.last)):
-                    if its_link is link:
-                        delivery_id = add_serial(each.first, place)
-                        self.sent.take_ranges(delivery_id, delivery_id)
+    def clear(self) -> None:
+        """The session is over: no delivery of its links is unsettled any more."""
+        self.received.clear()
+        self.sent.clear()
 
     def settle_received(
         self, link: ReceiverLink, first_id: int, last_id: int, outcome: DeliveryState | None, *, settled: bool

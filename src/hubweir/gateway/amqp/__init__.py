@@ -10,7 +10,8 @@ incoming_node.py), via_sender_node.py by way of another entity; queue_receiver_n
 receiver_part.py for each fragment, which keeps what it receives as kept_messages.py says; one_part.py asks one,
 fan_in.py several. A session is what session_filter.py reads, sent_tokens.py keeps tokens, settlements.py says what a
 receiver's states mean, turn_settlements.py hands over what all receivers of a connection settled in a turn, and
-joint_deliveries.py sends what those in sessions are given in one, of which joint_settlements.py hears.
+joint_deliveries.py sends by one call what those in sessions are given; joint_settlements.py hands over what receivers
+say of that.
 message_management.py answers questions about messages, in the forms of message_forms.py; inquiry.py asks the fragments,
 by the time that answer_deadline.py reads.
 

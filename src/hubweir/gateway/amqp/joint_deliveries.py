@@ -2,7 +2,7 @@
 
 A connection may have hundreds of links, each in a message session, and each gets a message in a turn. A link that can
 send at once all that it is given takes part. What another one is given its part keeps, and its node goes on as ever.
-What receivers say of such messages is joint_settlements.py.
+What receivers say of messages that went out so is handed over by joint_settlements.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hubweir.amqp.transport.joint_send import send_jointly
 from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.amqp.transport.session import Session
 from hubweir.broker.commands.fragment import MessagesGiven
-from hubweir.gateway.amqp.joint_settlements import JointSettlements, JointUser, SettlingConnection
+from hubweir.gateway.amqp.joint_settlements import JointSettlements, SettlingConnection
 from hubweir.gateway.amqp.kept_messages import name_partition
 from hubweir.gateway.amqp.turn_share import SharedConnection, TurnShare
 from hubweir.gateway.fragments import FragmentPlace
@@ -34,10 +34,6 @@ class GivenPart(Protocol):
     place: FragmentPlace
     id_prefix: bytes
     names_partition: bool
-
-    @property
-    def user(self) -> JointUser:
-        """The node of its link."""
 
     @property
     def link(self) -> SenderLink:
@@ -85,7 +81,6 @@ class JointDeliveries:
 
     def forget(self, receiver_id: int, place: FragmentPlace) -> None:
         """It is over, if there was one; what it was given is locked until its broker hears of that."""
-        self.settlements.over_count += 1
         parts = self._parts[place.log_id]
         parts.pop(receiver_id, None)
         if not parts:
@@ -123,15 +118,15 @@ class JointDeliveries:
         its = rows[at * MESSAGE_WIDTH : (at + sum(counts)) * MESSAGE_WIDTH]
         left, room = 0, self._connection.share.left_bytes(len(run))
         if room > 0:
-            of_each = [part.user for part, count in zip(parts, counts, strict=True) for _ in range(count)]
             progress = send_jointly(
                 [part.link for part in parts],
                 counts,
                 run,
                 its,
                 id_prefix=parts[0].id_prefix,
+                tags=message_tokens(its, 0, len(its) // MESSAGE_WIDTH),
                 max_bytes=room,
-                context=self.settlements.sent(parts[0].place, of_each, message_tokens(its, 0, len(of_each))),
+                context=parts[0].place,
             )
             left = progress.events
             self._count(parts[0], left, progress.bytes)

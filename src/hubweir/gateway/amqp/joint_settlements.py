@@ -1,16 +1,17 @@
 """Hands over in one piece what receivers say of messages that one call sent to several links.
 
-The ids of such deliveries follow each other, and receivers mostly settle them in their order, so that one disposition,
-or a stretch of them that the engine joined, is about messages of hundreds of links. Where what is said can be refused
-to none of them alone, nothing is done for each but to note that it was used. Otherwise each link is told what its own
-receiver said.
+The ids of such deliveries follow each other, and receivers mostly settle them in their order: one disposition, or many
+that the engine joined, is about messages of hundreds of links. Where it says the same plain outcome of all, they go to
+the broker together, and nothing is done for each link but to note that it was used and to let it go on. Told apart
+first is what may be refused to one link alone (a transaction, properties to set) or is of a link that is over; and so
+is an answer that is not the same for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ from hubweir.amqp.endpoint import Endpoint
 from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Released
 from hubweir.amqp.transport.events import Settled, SettledTogether
 from hubweir.amqp.transport.link import Link
+from hubweir.amqp.transport.sender_link import SenderLink
 from hubweir.amqp.transport.serial_number import add_serial
 from hubweir.amqp.transport.session import Session
 from hubweir.gateway.amqp.sent_tokens import SentRange
@@ -26,6 +28,8 @@ from hubweir.gateway.amqp.turn_settlements import SaidOnLink, SettlingUser, Turn
 from hubweir.gateway.fragments import FragmentPlace
 from hubweir.gateway.gateway import Gateway
 from hubweir.queue.settle_outcome import TOKEN_BYTES
+
+Of = TypeVar("Of")
 
 
 class JointUser(SettlingUser, Protocol):
@@ -55,79 +59,57 @@ class SettlingConnection(Protocol):
         """The node of a link on which something happens; None when the link is over."""
 
 
-class _SentMessages(Struct, eq=False):
-    """Messages of one fragment that one call sent: the node and the token of each."""
+class SaidTogether(Struct, frozen=True, eq=False):
+    """What receivers said of deliveries that were sent by one call; see SaidPart. users: the nodes of the links."""
 
-    place: FragmentPlace
-    users: list[JointUser]
-    tokens: bytes
-
-
-class _SaidTogether(Struct, frozen=True, eq=False):
-    """What receivers said of a range of deliveries that were sent by one call. See SaidPart.
-
-    over_before: JointSettlements.over_count, when they said so.
-    """
-
-    joint: JointSettlements
+    links: list[SenderLink]
     users: list[JointUser]
     sent: SentRange
     waits: bool
-    over_before: int
 
     @property
     def session(self) -> Session | None:
         """See SaidPart."""
-        if not self.waits or self.over_before != self.joint.over_count:
-            return None
-        session = self.users[0].link.session
-        return session if session.is_writable else None
+        session = self.links[0].session
+        # The node of a link that is over is not its context any more.
+        return session if session.is_writable and [link.context for link in self.links] == self.users else None
 
     def apart(self) -> Iterator[SaidOnLink]:
         """See SaidPart."""
-        for user, its in _by_user(self.users, self.sent):
+        for user, its in _apart(self.users, self.sent):
             yield SaidOnLink(user, its, self.waits)
 
 
 class JointSettlements:
-    """Those of one connection. over_count: how many of its receivers are over: those of others stand as they did.
-
-    What is said of a link that is over is not told here: nothing that it sent is unsettled.
-    """
+    """Those of one connection."""
 
     def __init__(self, connection: SettlingConnection) -> None:
         self._connection = connection
-        self.over_count = 0
-
-    def sent(self, place: FragmentPlace, users: list[JointUser], tokens: bytes) -> object:
-        """The context of messages that one call sends, for `settled`: the node and the token of each."""
-        return _SentMessages(place, users, tokens)
 
     def settled(self, event: SettledTogether) -> None:
-        """Receivers settled messages that were sent by one call."""
-        sent, connection = event.sent.context, self._connection
-        assert isinstance(sent, _SentMessages)
-        begin, end = event.sent.place_of(event.first_id), event.sent.place_of(event.last_id) + 1
-        users = sent.users[begin:end]
-        its = SentRange(event.first_id, event.last_id, sent.tokens[begin * TOKEN_BYTES : end * TOKEN_BYTES])
-        spoken = _plainly_spoken(event.outcome)
-        if spoken is None or connection.gateway.faults is not None:
-            self._settled_apart(event, users, its)
+        """Receivers settled messages that were sent by one call, whose tags are their tokens."""
+        sent, connection = event.sent, self._connection
+        place, nodes = sent.context, [link.context for link in sent.links]
+        assert isinstance(place, FragmentPlace)
+        its, spoken = SentRange(sent.first_id, sent.last_id, sent.tags), _plainly_spoken(event.outcome)
+        if spoken is None or connection.gateway.faults is not None or None in nodes:
+            self._settled_apart(event, its)
             return
-        said = _SaidTogether(self, users, its, not event.settled, self.over_count)
-        connection.settlements.add(said, sent.place, spoken)
+        users = cast("list[JointUser]", nodes)
+        connection.settlements.add(SaidTogether(sent.links, users, its, not event.settled), place, spoken)
         now_ms = connection.endpoint.now_ms
         for user in users:
             user.last_used_ms = now_ms
             if user.lacks_room:
                 user.go_on_later()
 
-    def _settled_apart(self, event: SettledTogether, users: list[JointUser], sent: SentRange) -> None:
-        """Tell each link what its receiver said: it may be refused, or end the link."""
-        for user, its in _by_user(users, sent):
-            if self._connection.node_of(user.link) is user:
-                settled = Settled(user.link, its.first_id, its.last_id, event.outcome, event.settled)
-                user.settled_ranges(settled, [its])
+    def _settled_apart(self, event: SettledTogether, sent: SentRange) -> None:
+        """Tell each link that stands what its receiver said."""
+        for link, its in _apart(event.sent.links, sent):
+            node = self._connection.node_of(link)
+            if node is not None:
+                settled = Settled(link, its.first_id, its.last_id, event.outcome, event.settled)
+                cast(JointUser, node).settled_ranges(settled, [its])
 
 
 def _plainly_spoken(outcome: DeliveryState | None) -> Spoken | None:
@@ -138,10 +120,10 @@ def _plainly_spoken(outcome: DeliveryState | None) -> Spoken | None:
     return spoken if spoken.details is None else None
 
 
-def _by_user(users: list[JointUser], sent: SentRange) -> Iterator[tuple[JointUser, SentRange]]:
-    """Deliveries that were sent together by the link that they were sent on: a range for each stretch of one link."""
+def _apart(of_each: list[Of], sent: SentRange) -> Iterator[tuple[Of, SentRange]]:
+    """Deliveries that were sent together by the link (or its node) of each: a range for each stretch of one."""
     at = 0
-    for user, its in groupby(users):
+    for one, its in groupby(of_each):
         begin, at = at, at + sum(1 for _ in its)
         ids = add_serial(sent.first_id, begin), add_serial(sent.first_id, at - 1)
-        yield user, SentRange(*ids, sent.tokens[begin * TOKEN_BYTES : at * TOKEN_BYTES])
+        yield one, SentRange(*ids, sent.tokens[begin * TOKEN_BYTES : at * TOKEN_BYTES])

@@ -33,7 +33,6 @@ from hubweir.broker.commands.fragment import (
     SettleMessages,
 )
 from hubweir.errors import ServiceError
-from hubweir.gateway.amqp.joint_settlements import JointUser
 from hubweir.gateway.amqp.kept_messages import KeptMessages, name_partition
 from hubweir.gateway.amqp.node import NodeHost
 from hubweir.gateway.amqp.sent_tokens import SentTokens
@@ -63,8 +62,10 @@ class PartState(Enum):
 ASKED = (PartState.LOOKING, PartState.WAITING)  # a receive is outstanding
 
 
-class PartUser(JointUser, Protocol):
+class PartUser(Protocol):
     """The node whose part it is. Each may be called before the part's own method returned."""
+
+    link: SenderLink
 
     def part_opened(self, part: ReceiverPart, answer: ReceiverOpened) -> None:
         """It has its receiver."""
@@ -85,8 +86,8 @@ class ReceiverPart:
 
     __slots__ = (
         "_asked", "_gives_back", "_host", "_mode", "_receiver_id", "_since_ms", "_sub_queue", "_trace", "_tracer",
-        "_wait", "found_nothing", "id_prefix", "is_slow", "kept", "link", "names_partition", "place", "state",
-        "takes_first", "user",
+        "_user", "_wait", "found_nothing", "id_prefix", "is_slow", "kept", "link", "names_partition", "place", "state",
+        "takes_first",
     )  # fmt: skip
 
     def __init__(
@@ -106,7 +107,7 @@ class ReceiverPart:
         self.is_slow = False
         self._since_ms = 0  # when an answer was asked for that comes at once
         self.kept = KeptMessages()
-        self.user = user
+        self._user = user
         self.link = user.link
         self._host = host
         self._sub_queue = sub_queue
@@ -148,7 +149,7 @@ class ReceiverPart:
             self._receiver_id, self.state = answer.receiver_id, PartState.IDLE
             if answer.session_id is not None:
                 self._host.joint.expect(self._receiver_id, self)
-            self.user.part_opened(self, answer)
+            self._user.part_opened(self, answer)
 
     def is_receiver(self, broker: BrokerClient, receiver_id: int) -> bool:
         """Whether its receiver is the one that a broker names so."""
@@ -188,7 +189,7 @@ class ReceiverPart:
             self.state, self.is_slow = PartState.AWAY, False
             self.release()
             self._close_receiver()
-            self.user.part_away(self, error)
+            self._user.part_away(self, error)
 
     # Receiving
 
@@ -257,7 +258,7 @@ class ReceiverPart:
             return
         self.found_nothing = not rows and self.state is PartState.LOOKING
         self.state, self._asked, self.is_slow = PartState.IDLE, 0, False
-        self.user.part_answered()
+        self._user.part_answered()
 
     # What it is given while it waits, in a session (joint_deliveries.py)
 
@@ -281,7 +282,7 @@ class ReceiverPart:
         if self._gives_back:
             self.release()
         else:
-            self.user.part_answered()
+            self._user.part_answered()
 
     # What was received
 
@@ -309,7 +310,7 @@ class ReceiverPart:
         self.kept.took(answer.codes)
         self.is_slow = False
         if self.state is not PartState.OVER:
-            self.user.part_answered()
+            self._user.part_answered()
 
     def send(self, link: SenderLink, sent: SentTokens, max_bytes: int) -> SendProgress:
         """Send messages that are ready, as many as may go; sent: gets their tokens, where they are to be settled."""

@@ -51,15 +51,19 @@ class WritingConnection(Protocol):
 
 
 class SaidPart(Protocol):
-    """What was said of deliveries that were sent together, on one link or on several (joint_deliveries.py)."""
+    """What was said of deliveries that were sent together, on one link or on several (joint_settlements.py)."""
 
     @property
     def sent(self) -> SentRange:
         """These deliveries."""
 
     @property
+    def waits(self) -> bool:
+        """Whether receivers want to hear what became of them."""
+
+    @property
     def session(self) -> Session | None:
-        """Where all that wait for an answer hear of it at once; None: nobody does, or they are told apart."""
+        """Where one answer is for all of them; None: some of their links are over."""
 
     def apart(self) -> Iterable[SaidOnLink]:
         """The same by link."""
@@ -76,7 +80,7 @@ class SaidOnLink(Struct, frozen=True):
     def session(self) -> Session | None:
         """See SaidPart."""
         link = self.user.link
-        return link.session if self.waits and link.is_attached else None
+        return link.session if link.is_attached else None
 
     def apart(self) -> tuple[SaidOnLink]:
         """See SaidPart."""
@@ -124,6 +128,8 @@ class _Together:
     def _hearing(self) -> Iterable[tuple[Session, SentRange]]:
         """The deliveries whose receivers wait to hear, and are there."""
         for each in self.said:
+            if not each.waits:
+                continue
             session = each.session
             if session is not None:
                 yield session, each.sent
@@ -165,7 +171,7 @@ class TurnSettlements:
         self.waiting: dict[tuple[object, ...], _Together] = {}
 
     def add(self, said: SaidPart, place: FragmentPlace, spoken: Spoken, user: SettlingUser | None = None) -> None:
-        """Receivers settled deliveries of messages of this fragment. user: the one of them, where there are details."""
+        """Receivers settled messages of this fragment. user: of one link, where it may say details (settlements.py)."""
         key: tuple[object, ...] = (place.log_id, spoken)
         if spoken.details is not None:
             key = (place.log_id, spoken.outcome, spoken.details, user)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from hubweir.amqp.messaging.outcome import Accepted
+from hubweir.amqp.transport import joint_send
+from hubweir.amqp.transport.delivery import SentTogether
 from hubweir.amqp.transport.events import SettledTogether
 from hubweir.amqp.transport.joint_send import send_jointly
 from hubweir.amqp.transport.performatives import Detach, Disposition, Flow
@@ -47,7 +49,16 @@ def three_links(*, window: int = 5_000, next_id: int = 0) -> tuple[Side, list[Se
 
 
 def send(links: list[SenderLink], run: bytearray, *, max_bytes: int = 1 << 20) -> SendProgress:
-    return send_jointly(links, COUNTS, run, message_rows(run, 6), id_prefix=PREFIX, max_bytes=max_bytes, context="ours")
+    return send_jointly(
+        links,
+        COUNTS,
+        run,
+        message_rows(run, 6),
+        id_prefix=PREFIX,
+        tags=b"001122334455",
+        max_bytes=max_bytes,
+        context="ours",
+    )
 
 
 def test_it_is_what_each_would_send_by_itself_to_the_byte_and_the_count() -> None:
@@ -72,8 +83,8 @@ def test_it_is_what_each_would_send_by_itself_to_the_byte_and_the_count() -> Non
     assert session.window.remote_window == own.window.remote_window
     feed(jointly, frame(Disposition(role=True, first=2**32 - 2, last=3, settled=True, state=Accepted())))
     [settled] = [each for each in jointly.events if isinstance(each, SettledTogether)]
-    assert (settled.sent.context, settled.first_id, settled.last_id) == ("ours", next_id, 3)
-    assert settled.sent.links_of(next_id, 3) == [others[0], *[others[1]] * 3, *[others[2]] * 2]
+    assert (settled.sent.context, settled.sent.first_id, settled.sent.last_id) == ("ours", next_id, 3)
+    assert settled.sent.links == [others[0], *[others[1]] * 3, *[others[2]] * 2]
     assert [other.unsettled_count for other in others] == [0, 0, 0]
 
 
@@ -135,6 +146,27 @@ def test_what_a_link_that_is_over_sent_with_others_is_unsettled_no_more() -> Non
     assert [(each.first, each.last) for each in unsettled] == [(2**32 - 2, 2**32 - 2), (2, 3)]
     feed(side, frame(Disposition(role=True, first=2**32 - 2, last=3, settled=True, state=Accepted())))
     settled = [each for each in side.events if isinstance(each, SettledTogether)]
-    assert [(each.first_id, each.last_id) for each in settled] == [(2**32 - 2, 2**32 - 2), (2, 3)]
-    assert [each.sent.links_of(each.first_id, each.last_id) for each in settled] == [[links[0]], [links[2]] * 2]
+    assert [(each.sent.first_id, each.sent.last_id) for each in settled] == [(2**32 - 2, 2**32 - 2), (2, 3)]
+    assert [(each.sent.links, each.sent.tags) for each in settled] == [([links[0]], b"00"), ([links[2]] * 2, b"4455")]
     assert [link.unsettled_count for link in links] == [0, 0, 0] and not len(unsettled)
+
+
+def test_a_long_send_is_unsettled_in_ranges_of_some_hundreds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A delivery that nobody settles keeps no more than its range."""
+    monkeypatch.setattr(joint_send, "RANGE_DELIVERIES", 4)
+    side, links = three_links(next_id=2**32 - 3)
+    send(links, a_run(*(b"%d" % number for number in range(6))))
+    unsettled = [each.owner for each in links[0].session.settlement.sent]
+    assert all(isinstance(each, SentTogether) for each in unsettled)
+    assert [(each.first_id, each.last_id, each.tags) for each in unsettled if isinstance(each, SentTogether)] == [
+        (2**32 - 3, 0, b"00112233"), (1, 2, b"4455"),
+    ]  # fmt: skip
+    feed(side, frame(Disposition(role=True, first=2**32 - 3, last=2, settled=True, state=Accepted())))
+    assert [link.unsettled_count for link in links] == [0, 0, 0]
+
+
+def test_nothing_is_unsettled_on_a_session_that_was_ended() -> None:
+    side, links = three_links()
+    send(links, a_run(*(b"%d" % number for number in range(6))))
+    links[0].session.end()
+    assert [link.unsettled_count for link in links] == [0, 0, 0] and not len(links[0].session.settlement.sent)

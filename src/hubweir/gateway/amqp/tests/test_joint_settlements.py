@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from hubweir.amqp.messaging.amqp_error import AmqpError
 from hubweir.amqp.messaging.outcome import Accepted, DeliveryState, Modified, Outcome, Rejected, TransactionalState
+from hubweir.amqp.transport.events import SettledTogether
 from hubweir.amqp.transport.performatives import Detach, Disposition
 from hubweir.amqp.types.values import Symbol
 from hubweir.broker.commands.fragment import MessagesSettled, SettleMessages
@@ -22,7 +24,7 @@ from hubweir.gateway.amqp.tests.queue_world import answers, counts, create_queue
 from hubweir.gateway.amqp.tests.test_joint_deliveries import NAMES, bodies, send_in_turn
 from hubweir.gateway.amqp.tests.test_queue_receiver_node import accept_session
 from hubweir.gateway.amqp.tests.world import Peer, World
-from hubweir.gateway.faults import Faults
+from hubweir.gateway.faults import FORCED, Faults
 from hubweir.namespace.delivery_settings import DeliverySettings
 
 KEY = Symbol("k")
@@ -232,3 +234,33 @@ def test_a_fault_that_was_ordered_strikes_the_links_one_by_one(world: World, pee
     struck = len(performatives(peer, begun, Detach))
     told_of = sum(last - first + 1 for first, last, state in answers(peer, begun) if state == Accepted())
     assert 0 < struck < 3 and 0 < told_of < 4
+
+
+def test_a_link_that_is_over_is_not_kept_for_what_others_have_not_settled(world: World, peer: Peer) -> None:
+    links = links_with_messages(peer)
+    node = weakref.ref(next(each for each in peer.host.nodes if getattr(each, "session_id", None) == "c"))
+    sent_on = weakref.ref(peer.server.sessions[0].settlement.sent._owners[-1].links[2])  # type: ignore[union-attr]
+    assert heard(peer, 3, 3, Accepted()) == [(3, 3, "accepted")]
+    links[2].detach()
+    peer.run()
+    assert node() is None and sent_on() is None
+    assert heard(peer, 1, 4, Accepted())[0] == (1, 2, "accepted")
+
+
+def test_what_is_said_on_a_link_that_the_service_ends_in_the_same_read_is_not_handed_over(
+    world: World, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another frame of that read makes the service end link c; then the disposition of all is handled."""
+    links_with_messages(peer)
+    host = peer.host
+    on_event = host.on_event
+
+    def ends_c_first(event: Any) -> None:
+        if isinstance(event, SettledTogether):
+            host.detach(next(each for each in host.nodes if getattr(each, "session_id", None) == "c"), FORCED)
+        on_event(event)
+
+    monkeypatch.setattr(host, "on_event", ends_c_first)
+    found = heard(peer, 1, 4, Accepted())
+    assert [each[:2] for each in found if each[2] == "accepted"] == [(1, 2), (4, 4)]
+    assert sum(tokens_of(world)) == 3 and counts(world, "sessions").active == 2
