@@ -19,6 +19,7 @@ from hubweir.amqp.transport.flow_said import FlowSaid
 from hubweir.amqp.transport.frame import split_transfer
 from hubweir.amqp.transport.link import Link
 from hubweir.amqp.transport.link_credit import SenderCredit
+from hubweir.amqp.transport.link_states import LinkState
 from hubweir.amqp.transport.performatives import Attach, Flow, Transfer
 from hubweir.amqp.transport.serial_number import MODULUS, add_serial
 from hubweir.kernels import deliver, deliver_batches, deliver_messages
@@ -106,11 +107,15 @@ class SenderLink(Link):
         return self._sendable(self.presettled)
 
     def takes(self, deliveries: int) -> bool:
-        """Whether so many may be sent unsettled, as far as the link itself says: its session may hold frames back."""
+        """Whether so many may be sent unsettled, as far as the link itself says.
+
+        Its session may hold frames back, or be over.
+        """
         return (
             deliveries <= self.sender_credit.credit
             and deliveries <= self._unsettled_most - self.unsettled_count
-            and self.is_attached
+            and self.state is LinkState.ATTACHED
+            and not self.refused_by_peer
         )
 
     def _sendable(self, settled: bool) -> int:

@@ -107,6 +107,10 @@ class FanIn:
                 return part
         return None
 
+    def waits_within(self, credit: int) -> bool:
+        """See OnePart. False: of several parts one may always be asked for more."""
+        return False
+
     def ask_for_less(self, credit: int, *, is_drain: bool) -> None:
         """Give up what is asked for beyond this credit; at a drain, whatever waits. What comes all the same is kept.
 

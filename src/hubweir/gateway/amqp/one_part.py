@@ -63,6 +63,10 @@ class OnePart:
             part.wait(wanted)
         return part.state not in ASKED
 
+    def waits_within(self, credit: int) -> bool:
+        """Whether it waits for no more messages than that, and nothing else is to be done until one comes."""
+        return self._part.waits_within(credit)
+
     def ask_for_less(self, credit: int, *, is_drain: bool) -> None:
         """Give up what is asked for beyond this credit; at a drain, whatever waits. What comes all the same is kept."""
         part = self._part

@@ -139,7 +139,9 @@ class QueueReceiverNode(Node):
     def credit(self) -> None:
         # What is released in this turn comes before what follows it, and some clients (Proton) write their flow in
         # front of the disposition: the host hands over what was settled, and then has its nodes go on.
-        self.host.finish_later(self)
+        granted = self.link.sender_credit
+        if granted.drain or not self._parts.waits_within(granted.credit):
+            self.host.finish_later(self)
 
     def settled(self, event: Settled) -> None:
         """The receiver settled what it got; it is told when that is durable."""

@@ -208,6 +208,10 @@ class ReceiverPart:
         """Whether an answer is outstanding that comes at once, where the broker is well."""
         return self.state is PartState.LOOKING or (self.is_asked and not self._asked) or self.kept.is_taking
 
+    def waits_within(self, credit: int) -> bool:
+        """Whether it waits for no more messages than that, and keeps none."""
+        return self.state is PartState.WAITING and self._asked <= credit and not self.kept.count
+
     def note_slow(self, limit_ms: int) -> None:
         """It is slow when an answer has been due for so long."""
         if self.is_due and self._host.env.monotonic_ms() - self._since_ms >= limit_ms:

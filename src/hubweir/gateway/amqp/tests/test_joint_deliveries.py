@@ -217,6 +217,18 @@ def test_a_full_transport_keeps_messages_in_their_order(peer: Peer) -> None:
     assert settle(peer, links[1], 4, 4, Accepted()) == [(4, 4, Accepted())]
 
 
+def test_what_a_shut_window_kept_goes_out_when_it_opens(world: World, peer: Peer) -> None:
+    """The links wait for more messages meanwhile, and have credit for them."""
+    links = [accept_session(peer, name, credit=5) for name in "ab"]
+    [session] = peer.server.sessions
+    session.window.remote_window = 0
+    send_in_turn(world.trusted_peer(), "a1", "b1")
+    assert bodies(peer, links) == [[], []]
+    links[1].grant(5)
+    peer.run()
+    assert bodies(peer, links) == [["a1"], ["b1"]]
+
+
 @pytest.mark.parametrize("is_full", [True, False])
 def test_messages_behind_those_that_were_given_back_are_given_back_too(world: World, peer: Peer, is_full: bool) -> None:
     """The receiver takes its credit back and grants it again, while its broker gives it a message more."""
