@@ -275,6 +275,26 @@ def _reserve(fd: int, now: int, size: int) -> None:
         now += os.pwrite(fd, _ZEROS[: size - now], now)
 
 
+class _SmallFile:
+    """What a file had when it was read.
+
+    is_on_block_device: this machine alone renames files there, and to look at a name is as good as to open it. A
+    network disk has no block device, and may show an old name for a while to whoever does not open it.
+    """
+
+    __slots__ = ("_identity", "data", "full", "is_on_block_device")
+
+    def __init__(self, full: str, data: bytes, status: os.stat_result) -> None:
+        self.full = full
+        self.data = data
+        self._identity = _identity(status)
+        self.is_on_block_device = os.major(status.st_dev) != 0
+
+    def is_there(self) -> bool:
+        """Whether this file stands under its name. Raises OSError."""
+        return _identity(os.stat(self.full)) == self._identity
+
+
 def _identity(status: os.stat_result) -> tuple[int, int, int]:
     """Another one when another file stands under the name; an inode's number may be used again, its time not."""
     return status.st_dev, status.st_ino, status.st_mtime_ns
@@ -303,7 +323,7 @@ class SystemFiles:
         self._space_of = self._path(space_of)
         os.makedirs(self._root, mode=0o700, exist_ok=True)
         self._descriptors = _Descriptors(descriptors)
-        self._small: dict[str, tuple[tuple[int, int, int], bytes]] = {}  # by path: what read_small found, in which file
+        self._small: dict[str, _SmallFile] = {}  # what read_small found, by path
 
     def _path(self, path: str) -> str:
         parts = [part for part in path.split("/") if part]
@@ -323,20 +343,22 @@ class SystemFiles:
         return SystemFile(self._descriptors, full, flags, os.open(full, flags))
 
     def read_small(self, path: str) -> bytes | None:
-        full = self._path(path)
+        known = self._small.get(path)
+        full = self._path(path) if known is None else known.full
         try:
+            if known is not None and known.is_on_block_device and known.is_there():
+                return known.data
             fd = os.open(full, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         except OSError as error:
-            known, data = self._small.get(full, (None, b""))
             # No descriptor is free. Who asks each round of writes needs none as long as the file is the same.
-            if error.errno not in (errno.EMFILE, errno.ENFILE) or known != _identity(os.stat(full)):
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or known is None or not known.is_there():
                 raise
-            return data
+            return known.data
         try:
             data = os.read(fd, SMALL_BYTES)
-            self._small[full] = _identity(os.fstat(fd)), data
+            self._small[path] = _SmallFile(full, data, os.fstat(fd))
             return data
         finally:
             os.close(fd)

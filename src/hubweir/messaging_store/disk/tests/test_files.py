@@ -400,6 +400,34 @@ def test_a_small_file_is_read_through_its_name_each_time(files) -> None:
         assert files.read_small("EPOCH") == data
 
 
+def opened_paths(monkeypatch) -> list[str]:
+    """What is opened from now on."""
+    paths, open_file = list[str](), os.open
+
+    def noted(path, *rest, **named):
+        paths.append(os.path.basename(path))
+        return open_file(path, *rest, **named)
+
+    monkeypatch.setattr(os, "open", noted)
+    return paths
+
+
+@pytest.mark.parametrize(("device", "times"), [(8, 1), (0, 3)])
+def test_a_small_file_that_is_the_same_is_opened_each_time_on_a_network_disk_alone(
+    files, monkeypatch, device: int, times: int
+) -> None:
+    """There a name that is only looked at may be an old one."""
+    monkeypatch.setattr(os, "major", lambda device_id: device)
+    write_whole(files, "", "EPOCH", b"1")
+    opened = opened_paths(monkeypatch)
+    assert [files.read_small("EPOCH") for _ in range(3)] == [b"1"] * 3
+    assert opened.count("EPOCH") == times
+    write_whole(files, "", "EPOCH", b"2")
+    assert files.read_small("EPOCH") == b"2"
+    files.remove("EPOCH")
+    assert files.read_small("EPOCH") is None
+
+
 def test_reading_small_files_leaves_no_descriptor_open(files, monkeypatch) -> None:
     write_whole(files, "", "EPOCH", b"1")
     opened: list[int] = []
