@@ -138,6 +138,11 @@ class PlayedFragment:
     def turn(self) -> None:
         self._is_woken = False
         self.fragment.turn(self.times())
+        # A model has a count of deliveries on its way as soon as there is one: what nobody waits for waits no longer.
+        due_ms = self.fragment.core.unawaited_ms
+        if due_ms is not None:
+            self.monotonic_ms = due_ms
+            self.fragment.turn(self.times())
 
     def turns(self) -> None:
         """Those that the fragment asked for."""

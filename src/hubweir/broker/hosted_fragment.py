@@ -304,7 +304,7 @@ class HostedFragment:
         self._waiting.clear()
         self._groups.clear()
         self.transactions.stop()
-        self.fragment.end(error)
+        self.fragment.end(error, self._tools.times())
         self._receivers.clear()
 
     def _let_go(self) -> None:

@@ -155,7 +155,7 @@ class HostedTopic(HostedFragment):
     def _end(self, error: ServiceError) -> None:
         for subscription in self._subscriptions.values():
             subscription._end(error)  # also where this was never hosted: nothing of it waits for a turn any more
-        self._topic.end(error)
+        self._topic.end(error, self._tools.times())
         super()._end(error)
 
     def _let_go(self) -> None:

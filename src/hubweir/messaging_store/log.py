@@ -28,9 +28,6 @@ from hubweir.errors import CorruptStore, StoreError
 
 T = TypeVar("T")
 
-# How much later a run is stored that nobody waits for.
-UNAWAITED_MS = 20
-
 
 class Durability(IntEnum):
     """When an append is answered, so what a power cut may take. (docs/reliability.md)"""
@@ -170,11 +167,8 @@ class Log(Protocol):
     def bounds(self) -> Bounds:
         """What is visible now; a new value each time, which does not follow the log."""
 
-    def append(self, run: bytearray, *, now_ms: int, on_done: OnAppended, is_awaited: bool = True) -> Appended:
+    def append(self, run: bytearray, *, now_ms: int, on_done: OnAppended) -> Appended:
         """Complete the headers of run in place and store it behind everything appended before; the log keeps run.
-
-        is_awaited: False where nobody waits for on_done: it may come later by UNAWAITED_MS, so that the run costs no
-        sync of its own where another append follows soon. See hurry.
 
         Whole runs only; a chain stays in one call. now_ms: a stamp of the store's clock, just taken; enqueued time is
         max(now_ms, last time). Raises LogFenced, LogOffline or DiskFull when it is refused at once (nothing stored,
@@ -185,9 +179,6 @@ class Log(Protocol):
         After a crash: the run is there whole, or not at all; whole for certain once on_done said Appended in DURABLE.
         One that ended unknown is there or not, as long as nothing was appended behind it.
         """
-
-    def hurry(self) -> None:
-        """Somebody waits now for all that was appended."""
 
     @property
     def notes(self) -> Mapping[bytes, Note]:

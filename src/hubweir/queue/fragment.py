@@ -7,7 +7,7 @@ loop, `turn(times)`; and behind every turn one deadline at `next_deadline_ms`, w
 
 A state is what the log says (fragment_state.py), and every change is answered when it is durable. Locks live in memory
 alone. After a crash a fragment is its snapshot and what the log holds behind it; every message that was locked is
-active again and counts as delivered once more, but for deliveries of the last moment (Log.append, is_awaited).
+active again and counts as delivered once more, but for deliveries of the last moment (FragmentCore.flush).
 
 Long because this page is what owners read: each call says what it promises, and hands it to the part that does it.
 """
@@ -184,19 +184,21 @@ class Fragment:
         self._holds.serve(times)
         self._receives.serve(times)
         core.flush(times)
-        dues = (self._due.next_ms(times), self._holds.next_due_ms(), self._forwarding.next_ms(times))
+        dues = (
+            self._due.next_ms(times), self._holds.next_due_ms(), self._forwarding.next_ms(times), core.unawaited_ms,
+        )  # fmt: skip
         self.next_deadline_ms = min((each for each in dues if each is not None), default=None)
 
     def maintain(self, times: Times) -> None:
         """Save a snapshot, trim, move stragglers, as far as that is worth it. For the sweep, every some seconds."""
         self.upkeep.maintain(times)
 
-    def end(self, error: ServiceError) -> None:
+    def end(self, error: ServiceError, times: Times) -> None:
         """The entity is gone, or the broker stops: refuse what waits with error, tell receivers; forget `wake`.
 
-        Nothing is called behind it. The log is the owner's to close.
+        What is gathered is appended; nothing is called behind it. The log is the owner's to close.
         """
-        self._core.end()
+        self._core.end(times)
         self._receives.end(error)
         self._holds.end(error)
         self._forwarding.end_all(error)

@@ -48,6 +48,8 @@ from hubweir.queue.sub_queue import SubQueue
 OnLogged = Callable[[Refused | None], None]
 # Behind a refused append: until the log may take another one.
 RETRY_MS = 1_000
+# How much later operations are appended for which nobody waits: mostly a settlement comes first, and they go with it.
+UNAWAITED_MS = 20
 # Operations that change nothing but counts of deliveries: what they say holds in memory already.
 _COUNTS = (LOCKED, RELEASED)
 # It settles no message. For where something has to be visible behind a run that ended unknown.
@@ -59,6 +61,8 @@ class FragmentCore:
 
     log_prefix: what each of its operations begins with, in a log that it shares with the fragment whose messages are
     copied to it; its messages go out with the numbers that they had there, too. b"": the log is its own.
+    unawaited_ms: when operations that nobody waits for have waited long enough, on the monotonic clock, or had those
+    that went with something meanwhile; None: there were none.
     other_bytes: what others hold of the entity's quota; None: nothing.
     """
 
@@ -86,10 +90,12 @@ class FragmentCore:
         self.retry_ms = 0  # nothing is tried before, on the monotonic clock: the log has just refused
         self._wake: Callable[[], None] | None = wake
         self._is_woken = False
+        self._flush_comes = False  # at the end of the turn that is there
         self._gathered: list[Operation] = []
         self._joined = array("q")  # behind them: the messages of one more operation, of this code
         self._joined_code = 0
         self._gathered_dones: list[OnLogged] = []
+        self.unawaited_ms: int | None = None
         self._last_run = 0
         self._awaited_run = 0  # there is a turn when it is decided
         self._under_way: dict[int, list[Operation]] = {}  # appended, not visible yet, by the number of the run
@@ -110,12 +116,18 @@ class FragmentCore:
             self._wake()
 
     def begin_turn(self) -> None:
-        """It is there; what comes from now on asks for another."""
-        self._is_woken = False
+        """It is there, and `flush` ends it; what else comes from now on asks for another."""
+        self._is_woken, self._flush_comes = False, True
 
-    def end(self) -> None:
-        """Ask for no turns any more."""
+    def _have_flushed(self) -> None:
+        """Have a turn, if this one does not append what was gathered."""
+        if not self._flush_comes:
+            self.wake()
+
+    def end(self, times: Times) -> None:
+        """Append what is gathered, and ask for no turns any more."""
         self._wake = None
+        self.flush_all(times)
 
     # Operations
 
@@ -125,7 +137,7 @@ class FragmentCore:
         self._gathered += operations
         if on_done is not None:
             self._gathered_dones.append(on_done)
-        self.wake()
+        self._have_flushed()
 
     def gather_joined(self, code: int, counts: array[int], on_done: OnLogged | None = None) -> None:
         """The same of one operation on these messages (0: none): those of one code in a row become one, so that a
@@ -136,7 +148,7 @@ class FragmentCore:
         self._joined += counts
         if on_done is not None:
             self._gathered_dones.append(on_done)
-        self.wake()
+        self._have_flushed()
 
     def _end_joined(self) -> None:
         """What comes next is another operation."""
@@ -145,9 +157,24 @@ class FragmentCore:
             self._gathered += self.ranged(self._joined_code, array("q", sorted(counts)))
 
     def flush(self, times: Times) -> None:
-        """Append what is gathered."""
-        self._end_joined()
+        """Append what is gathered. What nobody waits for, as counts of deliveries, stays until something goes with it.
+
+        It stays for UNAWAITED_MS at most. A run of its own would cost a sync.
+        """
+        self._flush_comes = False
+        is_awaited = bool(self._gathered_dones) or self._last_run < self._awaited_run
         is_due = self._has_refused and times.monotonic_ms >= self.retry_ms
+        has_waited = self.unawaited_ms is not None and times.monotonic_ms >= self.unawaited_ms
+        if has_waited:
+            self.unawaited_ms = None
+        if is_awaited or is_due or has_waited:
+            self._append_gathered(times, is_due=is_due)
+        elif self.unawaited_ms is None and (self._gathered or self._joined):
+            self.unawaited_ms = times.monotonic_ms + UNAWAITED_MS
+
+    def _append_gathered(self, times: Times, *, is_due: bool) -> None:
+        """is_due: what the log refused is tried again."""
+        self._end_joined()
         if self._again and (is_due or self._gathered_dones):
             # Counts stay in their order, and in front of what takes one back (RELEASED, DEFERRED, REJECTED): a message
             # without a count has none to take.
@@ -166,13 +193,11 @@ class FragmentCore:
             return
         self._under_way[number] = operations
         run = pack_operations(self.encoded(operations))
-        # Nobody waits for counts of deliveries: they go with what follows them, mostly a settlement.
-        is_awaited = bool(dones) or number <= self._awaited_run
-        self.append(run, times, partial(self._logged, number, dones), is_awaited=is_awaited)
+        self.append(run, times, partial(self._logged, number, dones))
 
     def flush_all(self, times: Times) -> None:
-        """The same; counts that the log refused go with it, whenever it refused them. See `lacks_counts`."""
-        if self._again:
+        """Append all that is gathered, and counts that the log refused, whenever it did. See `lacks_counts`."""
+        if self._again or self._gathered or self._joined:
             self._gathered_dones.append(_nobody_waits)
         self.flush(times)
 
@@ -185,15 +210,8 @@ class FragmentCore:
         """The records of these operations in this fragment's log."""
         return [self._log_prefix + encode_operation(each) for each in operations]
 
-    def append(
-        self,
-        run: bytearray,
-        times: Times,
-        on_done: Callable[[Appended | Refused], None],
-        *,
-        is_awaited: bool = True,
-    ) -> None:
-        """Append a run; a refusal at once is told in the same way as a later one. is_awaited: see Log.append."""
+    def append(self, run: bytearray, times: Times, on_done: Callable[[Appended | Refused], None]) -> None:
+        """Append a run; a refusal at once is told in the same way as a later one."""
         size = len(run)
         self.bytes_under_way += size
 
@@ -212,7 +230,7 @@ class FragmentCore:
             on_done(outcome)
 
         try:
-            appended = self.log.append(run, now_ms=times.stamp_ms, on_done=answered, is_awaited=is_awaited)
+            appended = self.log.append(run, now_ms=times.stamp_ms, on_done=answered)
             self._times_under_way.append(appended.enqueued_time_ms)
         except StoreError as error:
             done(Refused(error))
@@ -256,7 +274,6 @@ class FragmentCore:
 
     def await_run(self) -> int:
         """The number of the newest run, on its way or still gathered; there is a turn when it is decided."""
-        self.log.hurry()
         self._awaited_run = self._last_run + bool(self._gathered or self._joined)
         return self._awaited_run
 

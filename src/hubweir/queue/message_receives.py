@@ -25,6 +25,7 @@ class MessageReceives:
     def __init__(self, core: FragmentCore) -> None:
         self._core = core
         self._waiting: dict[FragmentReceiver, Wanted] = {}  # without a session, in the order they came
+        self._room = array("q", bytes(8 * RECEIVE_LIMIT))  # for the counts of one receive
         self.giving = MessageGiving(core)
         self._in_sessions = SessionReceives(core, self.giving)
 
@@ -66,9 +67,10 @@ class MessageReceives:
     def _wait(self, receiver: FragmentReceiver, wanted: Wanted) -> None:
         if receiver.session is not None:
             self._in_sessions.wait(receiver, wanted)
-        else:
-            self._waiting[receiver] = wanted
-            self._core.wake()
+            return
+        self._waiting[receiver] = wanted
+        if not wanted.waits or self._core.state.messages.may_have_ready(receiver.sub_queue):
+            self._core.wake()  # otherwise there is a turn when a message becomes ready
 
     def cancel(self, receiver: FragmentReceiver) -> None:
         """Answer what it waits for empty; what is being read for it is answered as planned, and empty if it is lost."""
@@ -97,10 +99,9 @@ class MessageReceives:
             if sub_queue in empty:
                 self._pass_over(receiver, wanted)
                 continue
-            room = array("q", bytes(8 * wanted.max_count))
-            many, _ = messages.select(sub_queue, times.stamp_ms, room, wanted.max_count, wanted.max_bytes)
+            many, _ = messages.select(sub_queue, times.stamp_ms, self._room, wanted.max_count, wanted.max_bytes)
             if many:
-                self._give(receiver, room[:many], times)
+                self._give(receiver, self._room[:many], times)
             else:
                 empty.add(sub_queue)
                 self._pass_over(receiver, wanted)

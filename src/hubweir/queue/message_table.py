@@ -266,6 +266,10 @@ class MessageTable:
             page.listed[sub_queue] = False
         return at, size
 
+    def may_have_ready(self, sub_queue: int) -> bool:
+        """Whether `select` has anything to look through."""
+        return bool(self._ready[sub_queue])
+
     def peek(self, sub_queue: int, from_count: int, picked: array[int], last: int, max_bytes: int) -> tuple[int, int]:
         """Write the counts of messages of any state from a count on; how many, and their bytes."""
         at = size = 0

@@ -240,11 +240,16 @@ class Settlements:
         properties = merged_properties(said.properties, reasons)
         operations = core.ranged(MODIFIED, counts, properties=properties) if properties else []
         operations += core.ranged(REJECTED, counts)
-        core.gather(operations, partial(self._settled, counts, answer, on_done))
+        core.gather(operations, partial(self._dead_lettered, counts, answer, on_done))
+
+    def _dead_lettered(
+        self, counts: array[int], answer: bytes, on_done: OnDone[bytes], refused: Refused | None
+    ) -> None:
+        self._core.wake()  # somebody may wait for dead letters
+        self._settled(counts, answer, on_done, refused)
 
     def _settled(self, counts: array[int], answer: bytes, on_done: OnDone[bytes], refused: Refused | None) -> None:
         self._core.unmark(counts, refused)
-        self._core.wake()
         on_done(answer if refused is None else refused)
 
 

@@ -105,7 +105,7 @@ class ManualLog:
         last_time_ms = None if end.last_time_ms < 0 else end.last_time_ms
         return Bounds(0, end.index, 0, end.offset, end.last_offset, last_time_ms, end.last_index)
 
-    def append(self, run: bytearray, *, now_ms: int, on_done: OnAppended, is_awaited: bool = True) -> Appended:
+    def append(self, run: bytearray, *, now_ms: int, on_done: OnAppended) -> Appended:
         """See Log.append."""
         before = self._appended_end
         time_ms = max(now_ms, before.last_time_ms)
@@ -116,9 +116,6 @@ class ManualLog:
         appended = Appended(before.index, end.index, before.offset, end.offset, time_ms)
         self._tail.append(_InFlight(run, appended, end, on_done))
         return appended
-
-    def hurry(self) -> None:
-        """See Log.hurry. The test decides when anything is stored."""
 
     def read(self, index: int, *, max_bytes: int, on_done: Callable[[Run | Refused], None]) -> Run | Pending:
         """See Log.read. It answers at once, always."""

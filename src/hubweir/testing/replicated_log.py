@@ -135,14 +135,7 @@ class ReplicatedLog:
 
     # -- appends and notes
 
-    def append(
-        self,
-        run: bytearray,
-        *,
-        now_ms: int,
-        on_done: Callable[[Appended | Refused], None],
-        is_awaited: bool = True,
-    ) -> Appended:
+    def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
         """See Log.append."""
         if not run:
             raise KernelRefusal("an empty run cannot be appended")
@@ -156,9 +149,6 @@ class ReplicatedLog:
         entry = SharedEntry(self._epoch, self, run=bytes(run))
         self._put(entry, lambda refused: on_done(refused or appended))
         return appended
-
-    def hurry(self) -> None:
-        """See Log.hurry. Nothing waits here."""
 
     def note(self, key: bytes, body: bytes | None, *, now_ms: int, on_done: OnNoted) -> None:
         """See Log.note."""

@@ -121,10 +121,10 @@ class TopicFragment:
         self._fan_out.begin()
         self.own.core.wake()
 
-    def end(self, error: ServiceError) -> None:
+    def end(self, error: ServiceError, times: Times) -> None:
         """As Fragment.end, of the topic alone: its subscriptions are the owner's to end."""
         self._fan_out.end()
-        self.own.end(error)
+        self.own.end(error, times)
 
     def let_go(self) -> None:
         """As Fragment.let_go, of the topic alone."""

@@ -142,9 +142,7 @@ class HandLog:
         last = self.visible - 1
         return Bounds(self.first, self.visible, self.first, self.visible, last, last if self.visible else None, last)
 
-    def append(
-        self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None], is_awaited: bool = True
-    ) -> Appended:
+    def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
         if self.fail_with is not None:
             raise self.fail_with
         start = len(self.records)
@@ -152,9 +150,6 @@ class HandLog:
         appended = Appended(start, len(self.records), start, len(self.records), now_ms)
         self._tickets.append((appended, on_done))
         return appended
-
-    def hurry(self) -> None:
-        pass
 
     def complete(self, refused: Refused | None = None) -> None:
         tickets, self._tickets = self._tickets, []

@@ -3,11 +3,10 @@
 What is appended in one loop turn goes into one round, up to a bound of bytes: if all that a few publishers have under
 way were one round, the disk would wait for them while they send, and they for the disk while it writes. Where more is
 under way than twice that, half of it is the next round, so that a disk whose syncs take long has many bytes for each:
-half of what waits and of what was just written, for those who hear of that send again. What nobody waits for begins no
-round for a while: mostly it goes with what comes next. Durable: one offloaded write and sync a round, one round of a
-log at a time; when it ends, the watermark moves, the tickets are called in order, and what waits then is the next
-round. Relaxed: the write happens on the loop and is visible at once; a sync follows 50 ms or 1 MiB later, and when too
-much is unsynced, or a new segment or more space is needed, the round goes the durable way.
+half of what waits and of what was just written, for those who hear of that send again. Durable: one offloaded write
+and sync a round, one round of a log at a time; when it ends, the watermark moves, the tickets are called in order, and
+what waits then is the next round. Relaxed: the write happens on the loop and is visible at once; a sync follows 50 ms
+or 1 MiB later, and when too much is unsynced, or a new segment or more space is needed, the round goes the durable way.
 
 A log that falls idle gets a mark within 1 s: a control batch that vouches for the records before it.
 
@@ -34,7 +33,7 @@ from hubweir.messaging_store.disk.segment import (
     ActiveSegment,
 )
 from hubweir.messaging_store.disk.sparse_index import SegmentIndexes
-from hubweir.messaging_store.log import UNAWAITED_MS, Durability, Refused
+from hubweir.messaging_store.log import Durability, Refused
 from hubweir.messaging_store.segment_engine.full_disk import RESUME_BYTES
 from hubweir.messaging_store.segment_engine.idle_mark import DueMarks, IdleMark, mark_entry
 from hubweir.messaging_store.segment_engine.log_state import LogState
@@ -77,7 +76,6 @@ class GroupCommit:
         self._syncing = False  # relaxed: a sync is under way; writes on the loop go on beside it
         self.unsynced_bytes = 0  # relaxed: shown already, and covered by no sync yet
         self._sync_timer: Timer | None = None
-        self._unawaited_timer: Timer | None = None
         self._mark = IdleMark(state, marks, self._is_idle, self.submit)
         self._roll_wanted = self._round_wanted = False
         self._sync_waiters = SyncWaiters(state)
@@ -86,26 +84,15 @@ class GroupCommit:
 
     # -- what the log calls
 
-    def submit(self, entry: Entry, *, is_awaited: bool = True) -> None:
-        """Queue a completed run for the next round, which it begins at once where somebody waits for it."""
+    def submit(self, entry: Entry) -> None:
+        """Queue a completed run for the next round."""
         state = self._state
         entry.began_s = state.env.monotonic_s()
-        if not self._queue.add(entry, state.settings.queue_bytes, is_awaited=is_awaited):
+        if not self._queue.add(entry, state.settings.queue_bytes):
             raise LogOffline(f"log {state.log_id}: {self._queue.bytes} bytes wait for the disk; send again later")
         state.appended = entry.end
         self._mark.appended(is_mark=entry.is_mark)
-        if self._queue.is_due:
-            self._schedule_flush()
-        elif self._unawaited_timer is None:
-            self._unawaited_timer = state.steps.later(UNAWAITED_MS, lambda: self.hurry(is_due=True))
-
-    def hurry(self, *, is_due: bool = False) -> None:
-        """Somebody waits for all that was appended, or what nobody waits for has waited long enough."""
-        if is_due:
-            self._unawaited_timer = None
-        if self._queue.entries:
-            self._queue.is_due = True
-            self._schedule_flush()
+        self._schedule_flush()
 
     def roll(self) -> None:
         """Start a new segment, even if nothing is appended: so that an old one can expire."""
@@ -122,7 +109,6 @@ class GroupCommit:
         self._on_closed = on_closed
         self._state.health.close()
         self._mark.stop()
-        self._queue.is_due = bool(self._queue.entries)
         self._state.steps.soon(self._after_round)
 
     def let_go(self) -> None:
@@ -276,7 +262,7 @@ class GroupCommit:
         state.reserve.watch()
         self._answering, self._round = (*self._answering, *entries), ()
         try:
-            if self._queue.is_due:
+            if self._queue.entries:
                 self._flush()  # the disk works while publishers are answered and readers are served
         finally:
             self._answer()
@@ -446,7 +432,7 @@ class GroupCommit:
     def _after_round(self) -> None:
         if self._busy:
             return
-        if self._state.health.offline is None and (self._queue.is_due or self._roll_wanted):
+        if self._state.health.offline is None and (self._queue.entries or self._roll_wanted):
             self._flush()
         elif self._state.health.is_closing:
             self._advance_close()

@@ -87,14 +87,7 @@ class SegmentLog:
 
     # -- append
 
-    def append(
-        self,
-        run: bytearray,
-        *,
-        now_ms: int,
-        on_done: Callable[[Appended | Refused], None],
-        is_awaited: bool = True,
-    ) -> Appended:
+    def append(self, run: bytearray, *, now_ms: int, on_done: Callable[[Appended | Refused], None]) -> Appended:
         """See Log.append."""
         if not run:
             raise KernelRefusal("an empty run cannot be appended")
@@ -108,12 +101,8 @@ class SegmentLog:
             writer_epoch=state.writer_epoch,
         )  # fmt: skip
         appended = Appended(before.index, end.index, before.offset, end.offset, time_ms)
-        self._commit.submit(Entry(run, before, end, appended, on_done), is_awaited=is_awaited)
+        self._commit.submit(Entry(run, before, end, appended, on_done))
         return appended
-
-    def hurry(self) -> None:
-        """See Log.hurry."""
-        self._commit.hurry()
 
     def _check_writable(self, size: int) -> None:
         state = self._state

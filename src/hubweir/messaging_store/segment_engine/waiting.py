@@ -58,26 +58,21 @@ def tell_fenced(entries: Iterable[Entry], error: LogFenced, *, is_written: bool 
 
 
 class EntryQueue:
-    """entries: the runs that wait, the first to come in front. bytes: of all of them.
+    """entries: the runs that wait, the first to come in front. bytes: of all of them."""
 
-    is_due: somebody waits for one of them, or has waited long enough.
-    """
-
-    __slots__ = ("bytes", "entries", "is_due")
+    __slots__ = ("bytes", "entries")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.bytes = 0
-        self.is_due = False
 
-    def add(self, entry: Entry, limit_bytes: int, *, is_awaited: bool = True) -> bool:
+    def add(self, entry: Entry, limit_bytes: int) -> bool:
         """Queue a run behind the others; False, and not queued, when limit_bytes would be passed. One always fits."""
         size = len(entry.run)
         if self.bytes + size > limit_bytes and self.entries:
             return False
         self.entries.append(entry)
         self.bytes += size
-        self.is_due = self.is_due or is_awaited
         return True
 
     def take(self, room_bytes: int) -> tuple[list[Entry], int]:
@@ -91,26 +86,23 @@ class EntryQueue:
         taken = self.entries[:number]
         del self.entries[:number]  # the list stays: a new one for each append would be one more to collect
         self.bytes -= size
-        self.is_due = self.is_due and bool(self.entries)
         return taken, size
 
     def put_back(self, entries: list[Entry]) -> None:
         """What was taken goes in front again."""
         self.entries[:0] = entries
         self.bytes += sum(len(entry.run) for entry in entries)
-        self.is_due = True
 
     def take_tried(self) -> list[Entry]:
         """What a failed write may have left in the file, taken out."""
         tried = [entry for entry in self.entries if entry.is_tried]
         self.entries = [entry for entry in self.entries if not entry.is_tried]
         self.bytes -= sum(len(entry.run) for entry in tried)
-        self.is_due = self.is_due and bool(self.entries)
         return tried
 
     def take_all(self) -> list[Entry]:
         """Everything that waits, taken out."""
-        entries, self.entries, self.bytes, self.is_due = self.entries, [], 0, False
+        entries, self.entries, self.bytes = self.entries, [], 0
         return entries
 
 

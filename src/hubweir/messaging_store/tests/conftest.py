@@ -72,10 +72,10 @@ class Bench:
         self.log = made_log(self.env, self.store, LOG_ID, durability=self.durability)
         return self.log
 
-    def append(self, *messages: bytes, wait_ms: int = 50, is_awaited: bool = True) -> Appended:
+    def append(self, *messages: bytes, wait_ms: int = 50) -> Appended:
         """One batch; wait_ms=0 leaves the loop turn open."""
         now_ms, done = self.store.clock.stamp_ms(), self.outcomes.append
-        appended = self.log.append(events(list(messages)), now_ms=now_ms, on_done=done, is_awaited=is_awaited)
+        appended = self.log.append(events(list(messages)), now_ms=now_ms, on_done=done)
         if wait_ms:
             self.env.run_for(wait_ms)
         return appended

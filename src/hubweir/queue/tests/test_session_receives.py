@@ -308,7 +308,7 @@ def test_the_end_of_the_fragment_within_a_telling_refuses_each_receive_once(
     other, error = Group(sessions), ServiceError(NOT_FOUND, "gone")
     group.accept("a")
     other.accept("b")
-    group.then = lambda: sessions.fragment.end(error)
+    group.then = lambda: sessions.fragment.end(error, sessions.times())
     enqueue(sessions, "a1", "b1")
     assert (group.answers, other.answers) == ({"a": [error]}, {"b": [error]})
     assert other.told == []

@@ -14,8 +14,9 @@ import pytest
 
 from hubweir.env import Lane
 from hubweir.errors import ARGUMENT_ERROR, ServiceError
-from hubweir.messaging_store.log import UNAWAITED_MS, Refused
+from hubweir.messaging_store.log import Refused
 from hubweir.queue.changed_properties import CHANGES_LIMIT_BYTES
+from hubweir.queue.fragment_core import UNAWAITED_MS
 from hubweir.queue.settle_outcome import LOCK_LOST, SETTLED, SettleDetails, SettleOutcome
 from hubweir.queue.sub_queue import ReceiveMode, SubQueue
 from hubweir.queue.tests.conftest import DELETE, QueueBench, bodies, opened
@@ -378,6 +379,17 @@ def test_releases_behind_a_count_that_the_log_refused_are_answered(bench: QueueB
     assert bench.settle([second], SettleOutcome.RELEASE, wait_ms=50) == [SETTLED]
     bench.restart()
     assert [each.deliveries for each in bench.receive(wait_ms=500)] == [0, 0]
+
+
+def test_who_waits_for_dead_letters_is_given_one_as_soon_as_it_is_durable(bench: QueueBench) -> None:
+    bench.send("a")
+    got, answers = bench.receive(), list[Any]()
+    dead_letters = bench.receiver(SubQueue.DEAD_LETTERS)
+    bench.fragment.receive(dead_letters, max_count=1, max_bytes=1 << 20, on_done=answers.append)
+    bench.run_for(100)
+    assert not answers
+    assert bench.settle(got, SettleOutcome.DEAD_LETTER, wait_ms=UNAWAITED_MS) == [SETTLED]
+    assert [bodies(opened(answer)) for answer in answers] == [["a"]]
 
 
 def test_a_dead_letter_is_released_at_once(bench: QueueBench) -> None:

@@ -12,12 +12,11 @@ import pytest
 
 from hubweir.env import Lane
 from hubweir.errors import DiskFull, LogFenced, LogOffline, OutOfFiles
-from hubweir.messaging_store.log import UNAWAITED_MS, Appended, Durability, Refused
+from hubweir.messaging_store.log import Appended, Durability, Refused
 from hubweir.messaging_store.segment_engine.log_state import LogSettings
 from hubweir.messaging_store.tests.conftest import events
 from hubweir.testing.memory_faults import Fault
 from hubweir.testing.memory_files import MemoryFile
-from hubweir.testing.simulated_env import SimulatedEnv
 
 
 def test_one_sync_serves_every_append_of_a_turn(bench) -> None:
@@ -99,97 +98,6 @@ def test_publishers_who_send_again_when_they_are_answered_are_parted_into_two_ha
         if answered > before:
             rounds.append(answered - before)
     assert rounds[0] == 1 and set(rounds[4:20]) == {publishers // 2}, rounds[:20]
-
-
-def unawaited(make_bench, *messages: bytes) -> Any:
-    """A log whose disk takes no time, with what nobody waits for, and one segment; its syncs are counted from then."""
-    bench = make_bench(env=SimulatedEnv(3, slowest_ms=0))
-    bench.append(b"makes the segment")
-    bench.outcomes.clear()
-    bench.counters["log.syncs"] = 0
-    for message in messages:
-        bench.append(message, wait_ms=0, is_awaited=False)
-    return bench
-
-
-def seen(bench) -> tuple[int, int]:
-    """How many appends were answered, by how many syncs."""
-    return len(bench.outcomes), bench.counters["log.syncs"]
-
-
-def test_what_nobody_waits_for_goes_with_what_follows_it(make_bench) -> None:
-    bench = unawaited(make_bench, b"a", b"b")
-    bench.env.run_for(UNAWAITED_MS - 2)
-    assert seen(bench) == (0, 0)
-    bench.append(b"c", wait_ms=1)
-    assert seen(bench) == (3, 1)
-    bench.env.run_for(100)
-    assert seen(bench) == (3, 1)
-    assert list(bench.everything().values())[1:] == [b"a", b"b", b"c"]
-
-
-def test_what_nobody_waits_for_is_stored_in_time(make_bench) -> None:
-    bench = unawaited(make_bench, b"a")
-    bench.env.run_for(UNAWAITED_MS - 1)
-    bench.append(b"b", wait_ms=0, is_awaited=False)
-    assert seen(bench) == (0, 0)
-    bench.env.run_for(2)
-    assert seen(bench) == (2, 1)
-    bench.append(b"c", wait_ms=UNAWAITED_MS - 1, is_awaited=False)
-    assert seen(bench) == (2, 1)
-    bench.env.run_for(2)
-    assert seen(bench) == (3, 2)
-
-
-def test_who_waits_after_all_waits_no_longer_than_ever(make_bench) -> None:
-    bench = unawaited(make_bench, b"a")
-    bench.log.hurry()
-    bench.env.run_for(1)
-    assert seen(bench) == (1, 1)
-    bench.log.hurry()
-    bench.env.run_for(100)
-    assert seen(bench) == (1, 1)  # nothing waits
-
-
-def test_the_end_of_a_round_begins_none_for_what_nobody_waits_for(make_bench) -> None:
-    bench = unawaited(make_bench)
-    bench.env.stall(Lane.WRITES)
-    bench.append(b"a", wait_ms=1)
-    bench.append(b"b", wait_ms=0, is_awaited=False)
-    bench.env.go_on(Lane.WRITES)
-    bench.env.run_for(UNAWAITED_MS - 2)
-    assert seen(bench) == (1, 1)
-    bench.env.run_for(3)
-    assert seen(bench) == (2, 2)
-
-
-def test_a_round_that_lasts_longer_is_followed_by_what_nobody_waits_for(make_bench) -> None:
-    bench = unawaited(make_bench)
-    bench.env.stall(Lane.WRITES)
-    bench.append(b"a", wait_ms=1)
-    bench.append(b"b", wait_ms=UNAWAITED_MS + 1, is_awaited=False)
-    bench.env.go_on(Lane.WRITES)
-    bench.env.run_for(1)
-    assert seen(bench) == (2, 2)
-
-
-def test_a_close_stores_what_nobody_waits_for(make_bench) -> None:
-    bench, closed = unawaited(make_bench, b"a"), []
-    bench.log.close(lambda: closed.append(True))
-    bench.env.run_for(UNAWAITED_MS // 2)
-    assert closed and len(bench.outcomes) == 1
-    bench.reopen()
-    assert list(bench.everything().values()) == [b"makes the segment", b"a"]
-
-
-def test_a_close_stores_what_nobody_waits_for_in_a_log_without_a_segment(make_bench) -> None:
-    bench, closed = make_bench(env=SimulatedEnv(3, slowest_ms=0)), []
-    bench.append(b"a", wait_ms=0, is_awaited=False)
-    bench.log.close(lambda: closed.append(True))
-    bench.env.run_for(UNAWAITED_MS // 2)
-    assert closed and [type(each) for each in bench.outcomes] == [Appended]
-    bench.reopen()
-    assert list(bench.everything().values()) == [b"a"]
 
 
 def sizes_of_segments(bench) -> list[int]:
